@@ -1,0 +1,93 @@
+# The outer tier: which model and key is asked, and who is asked next.
+#
+# A failed attempt's messages stay, its tool outcomes are handed on, and the next attempt carries the reply on from what
+# people have seen (S3.4). On `error` the model's next key is tried, on `timeout` the next model (S3.2). Notices of attempts
+# that failed are held back: only the last failure is reported, and only if nothing answered (S3.6).
+
+"""Runs a turn: its attempts, in order, until one ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from turnkeeper.journal.events import AttemptStarted
+from turnkeeper.loop.policy import Finish
+from turnkeeper.loop.state import Beginning, LoopState
+from turnkeeper.loop.tool_loop import Finished, run_tool_loop
+from turnkeeper.loop.turn import Attempt, Turn
+from turnkeeper.providers.model import Model
+from turnkeeper.providers.provider import Provider
+from turnkeeper.redaction import last_four
+from turnkeeper.types.ends import Failed, TimedOut
+from turnkeeper.types.turn import AttemptRecord
+
+
+class Candidate(Struct, frozen=True):
+    """A model with one of its keys, "" for none."""
+
+    model: Model
+    key: str
+
+
+def plan(models: tuple[Model, ...]) -> list[Candidate]:
+    """All that may be tried, in order: each model with each of its keys (S3.1)."""
+    return [Candidate(model, key) for model in models for key in (model.keys or [""])]
+
+
+class Attempted(Struct, frozen=True):
+    """What a turn's attempts came to: the state they left, how the last one ended, and a record of each."""
+
+    state: LoopState
+    finish: Finish
+    records: tuple[AttemptRecord, ...]
+
+
+async def run_generation_turn(
+    turn: Turn, candidates: list[Candidate], provider: Callable[[Model, str], Provider]
+) -> Attempted:
+    """Tries `candidates` in order until one ends the turn; notices are given, the last of the text is not delivered yet."""
+    state = LoopState()
+    records: list[AttemptRecord] = []
+    finished = Finished(state, Finish("error"))
+    remaining = list(candidates)
+    while remaining:
+        candidate = remaining.pop(0)
+        finished = await _attempt(turn, candidate, provider(candidate.model, candidate.key), state, len(records) + 1)
+        finish = finished.finish
+        records.append(AttemptRecord(candidate.model.name, last_four(candidate.key), finish.end, finish.fault))
+        if not _retryable(finish) or turn.signals.stopped:
+            break
+        if finish.end == "timeout":  # S3.2: another key of a silent model would be silent too
+            remaining = [one for one in remaining if one.model is not candidate.model]
+        state = _handed_on(finished.state)
+    if finished.finish.notice is not None:
+        await turn.delivery.notify(finished.finish.notice)
+    return Attempted(finished.state, finished.finish, tuple(records))
+
+
+async def _attempt(turn: Turn, candidate: Candidate, provider: Provider, state: LoopState, number: int) -> Finished:
+    """One attempt; once more on the same key where the connection failed before any byte came (S3.3d)."""
+    turn.recorder.note(AttemptStarted(number, candidate.model.name, last_four(candidate.key)))
+    attempt = Attempt(number, provider)
+    finished = await run_tool_loop(turn, attempt, state)
+    failed = finished.state.at
+    if isinstance(failed, Failed) and failed.fault.kind == "network" and failed.undelivered and not turn.signals.stopped:
+        finished = await run_tool_loop(turn, attempt, _handed_on(finished.state))
+    return finished
+
+
+def _handed_on(state: LoopState) -> LoopState:
+    """What the next attempt begins with: outcomes and texts stay, what was being written is to be carried on."""
+    shown = state.at.shown if isinstance(state.at, Failed | TimedOut) else ""
+    lost = state.at.lost_call if isinstance(state.at, Failed) else None
+    return replace(state, at=Beginning(unfinished=bool(shown.strip()) or state.continuations > 0, lost_call=lost), empties=0)
+
+
+def _retryable(finish: Finish) -> bool:
+    """S3.2: errors and timeouts of a provider; a guard's ceiling would be met again by any model."""
+    if finish.end == "error":
+        return finish.fault is not None and finish.fault.retryable
+    return finish.end == "timeout" and finish.notice is not None and finish.notice.kind == "timed_out"

@@ -1,0 +1,63 @@
+"""A channel's conversation, as the next turn reads it (S2.5)."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from turnkeeper.loop.history import exchanges_to_drop, heal, tokens_of
+from turnkeeper.types.messages import Message, UserMessage
+
+
+class Context(Struct, frozen=True):
+    """What a turn begins with. `exchanges`: where in `messages` each exchange begins; the last is the trigger's."""
+
+    messages: tuple[Message, ...]
+    exchanges: tuple[int, ...]
+
+
+class Conversation:
+    """Earlier exchanges of a channel, oldest first; an exchange is a message of a person and all that came of it.
+
+    turns: how many exchanges are kept at most.
+    """
+
+    def __init__(self, exchanges: list[tuple[Message, ...]], turns: int) -> None:
+        self._turns = turns
+        self._exchanges: list[tuple[Message, ...]] = []
+        self._sizes: list[int] = []
+        self.repairs: list[str] = []
+        """What had to be mended in the history that was read, a sentence each (S15.1a)."""
+        for exchange in exchanges:
+            healed = heal(exchange)
+            self.repairs += healed.repairs
+            self._append(healed.messages)
+
+    def context(self, trigger: UserMessage, window: int) -> Context:
+        """The conversation up to `trigger`, fitted into `window` tokens by leaving out whole exchanges, the oldest first."""
+        size = tokens_of(trigger)
+        drop = exchanges_to_drop([*self._sizes, size], window)
+        del self._exchanges[:drop], self._sizes[:drop]
+        messages: list[Message] = []
+        starts: list[int] = []
+        for exchange in [*self._exchanges, (trigger,)]:
+            starts.append(len(messages))
+            messages += exchange
+        return Context(tuple(messages), tuple(starts))
+
+    def add(self, trigger: UserMessage, chain: tuple[Message, ...]) -> None:
+        """Takes up a turn that has ended."""
+        self._append(heal((trigger, *chain)).messages)
+
+    def clear(self) -> None:
+        """Ends the context: `/new` (S2.6)."""
+        self._exchanges.clear()
+        self._sizes.clear()
+
+    def _append(self, messages: tuple[Message, ...]) -> None:
+        if not messages or not self._turns:
+            return
+        self._exchanges.append(messages)
+        self._sizes.append(sum(tokens_of(message) for message in messages))
+        if len(self._exchanges) > self._turns:  # a large step, then a rest (S3.10b)
+            drop = max(1, self._turns // 4)
+            del self._exchanges[:drop], self._sizes[:drop]

@@ -1,0 +1,96 @@
+"""One turn, from its trigger to its finaliser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from turnkeeper.attempts.generation_turn import Attempted, plan, run_generation_turn
+from turnkeeper.channel.conversation import Context, Conversation
+from turnkeeper.channel.finaliser import Step, finalise
+from turnkeeper.delivery.delivery import Delivery
+from turnkeeper.journal.events import Admitted, Ended, Thought
+from turnkeeper.loop.build_result import build_result
+from turnkeeper.loop.recorder import Recorder
+from turnkeeper.loop.turn import Turn
+from turnkeeper.providers.model import Model
+from turnkeeper.providers.provider import Provider
+from turnkeeper.providers.tokens import estimate_tokens
+from turnkeeper.tools.exposure import Exposed
+from turnkeeper.types.messages import UserMessage
+from turnkeeper.types.turn import EndName, TurnResult
+
+_ANSWER_SHARE = 4  # a quarter of the window is left for the answer, where the model names no output budget
+
+
+class Trigger(Struct, frozen=True):
+    """The message that began a turn."""
+
+    turn_id: str
+    channel: str
+    user: str
+    text: str
+
+
+async def run_turn(
+    turn: Turn, trigger: Trigger, conversation: Conversation, models: tuple[Model, ...], provider: Callable[[Model, str], Provider]
+) -> TurnResult:
+    """Runs `turn` and its finaliser, which runs once on every path (S2.3).
+
+    Raises only what is nobody's to answer: the cancellation of the caller, or a mistake of ours.
+    """
+    end: EndName = "stopped_by_user"
+    attempted: Attempted | None = None
+    try:
+        attempted = await run_generation_turn(turn, plan(models), provider)
+        end = attempted.finish.end
+    except Exception:
+        end = "error"
+        raise
+    finally:
+        fault = attempted.finish.fault if attempted is not None else None
+        await finalise(
+            [
+                Step("delivering the rest", lambda: _deliver_rest(turn)),
+                Step("recording the end", lambda: _record_end(turn, Ended(end, fault))),
+            ],
+            turn.settings.finaliser_timeout,
+        )
+        turn.signals.close()
+    conversation.add(UserMessage(trigger.text), attempted.state.final_messages())
+    return build_result(turn, attempted.state, attempted.finish, attempted.records)
+
+
+def note_beginning(recorder: Recorder, trigger: Trigger, conversation: Conversation, exposed: Exposed) -> None:
+    """Puts on record what is known when a turn begins."""
+    recorder.note(Admitted(trigger.channel, trigger.user, trigger.text))
+    for repair in conversation.repairs:
+        recorder.note(Thought(f"history healed: {repair}"))
+    conversation.repairs.clear()
+    for line in exposed.notes:
+        recorder.note(Thought(line))
+
+
+def context_for(conversation: Conversation, trigger: Trigger, model: Model, fixed_text: str) -> Context:
+    """The conversation as `model` can read it. `fixed_text`: what its requests hold besides (system prompt, tools)."""
+    window = model.traits.context_window
+    answer = model.max_output_tokens or window // _ANSWER_SHARE
+    return conversation.context(UserMessage(trigger.text), max(256, window - answer - estimate_tokens(fixed_text)))
+
+
+async def _deliver_rest(turn: Turn) -> None:
+    delivery: Delivery = turn.delivery
+    delivery.end_message()
+    try:
+        await delivery.flush()
+    finally:
+        await delivery.settle(turn.settings.settle_timeout)
+        delivery.abandon()
+
+
+async def _record_end(turn: Turn, ended: Ended) -> None:
+    turn.recorder.note(ended)
+    await turn.recorder.stored()
+
+

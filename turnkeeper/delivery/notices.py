@@ -1,0 +1,52 @@
+"""What notices say, in the reader's language."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from turnkeeper.types.turn import Notice, NoticeKind
+
+Language: TypeAlias = Literal["en", "ja"]
+
+_TEXTS: dict[Language, dict[NoticeKind, str]] = {
+    "en": {
+        "still_working": "Still working (request {detail}). /kill stops it.",
+        "too_many_passes": "Stopped after {detail} requests to the model: the limit of one reply. What was done so far stands.",
+        "too_many_tool_errors": "Stopped: {detail} tool calls in a row failed.",
+        "repeated_calls": "Stopped: the model kept calling {detail} with the same arguments and the same result.",
+        "timed_out": "The model did not answer in time{detail}.",
+        "failed": "No reply could be had. {detail}",
+        "empty_response": "The model answered with nothing, several times. Another wording or another model may help.",
+        "silent_after_tool": "The model said nothing after using {detail}. Its result is on record; ask again to hear about it.",
+        "length_limit": "The reply was cut at the model's output limit. Say “go on” for the rest.",
+        "flush_limit": "The reply was cut: it reached the limit of one reply.",
+        "history_healed": "The stored conversation was damaged and was mended: {detail}.",
+        "journal_unavailable": "The record can't be written ({detail}), so nothing new is begun.",
+    },
+    "ja": {
+        "still_working": "まだ作業中です(リクエスト{detail}回目)。/kill で止められます。",
+        "too_many_passes": "1回の返信の上限であるリクエスト{detail}回に達したため終了しました。ここまでの結果は残っています。",
+        "too_many_tool_errors": "ツールの呼び出しが{detail}回続けて失敗したため終了しました。",
+        "repeated_calls": "モデルが同じ引数で {detail} を呼び続け、結果も同じだったため終了しました。",
+        "timed_out": "モデルが時間内に応答しませんでした{detail}。",
+        "failed": "返信を得られませんでした。{detail}",
+        "empty_response": "モデルの返信が何度も空でした。言い換えるか、別のモデルをお試しください。",
+        "silent_after_tool": "モデルは {detail} を使った後、何も答えませんでした。結果は記録にあります。もう一度聞いてください。",
+        "length_limit": "モデルの出力上限で返信が切れました。続きは「続けて」と送ってください。",
+        "flush_limit": "1回の返信の上限に達したため、返信を途中で切りました。",
+        "history_healed": "保存された会話が壊れていたため修復しました: {detail}。",
+        "journal_unavailable": "記録に書き込めないため({detail})、新しい返信は始めません。",
+    },
+}
+_PHASES: dict[Language, dict[str, str]] = {
+    "en": {"first_token": ": nothing came at all", "idle": ": it stopped in the middle"},
+    "ja": {"first_token": "(何も届きませんでした)", "idle": "(途中で止まりました)"},
+}
+
+
+def words(notice: Notice, language: Language = "en") -> str:
+    """The notice as a sentence in `language`."""
+    detail = notice.detail
+    if notice.kind == "timed_out":
+        detail = _PHASES[language].get(detail, "")
+    return _TEXTS[language][notice.kind].format(detail=detail).strip()

@@ -1,0 +1,154 @@
+# Runs one tool, whatever it does.
+#
+# A tool may hang, ignore its cancellation, block its thread, raise anything, or return anything. So it runs in a task (or,
+# a plain function, in a thread) of its own, and we wait for three things at once: its end, its time limit, a stop. After
+# the last two it is cancelled and given `tool_abandon_timeout` to end; then it is abandoned, named in a warning, and what
+# it may still return is dropped. A CancelledError that the tool raises itself is a failure like any other (S4.5a); only
+# the cancellation of the turn's own task passes through.
+
+"""Dispatches an admitted call."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from turnkeeper.loop.admission import Admitted
+from turnkeeper.loop.turn import Turn
+from turnkeeper.redaction import Redactor
+from turnkeeper.tools.context import ToolContext
+from turnkeeper.types.outcomes import Failed, Rejected, Succeeded, ToolOutcome, Unknown
+
+_log = logging.getLogger(__name__)
+_REASON_CHARS = 300
+
+
+class Raised(Struct, frozen=True):
+    """The tool raised. Exceptions are carried as values, so that none of them can end the loop's task."""
+
+    error: BaseException
+
+
+async def dispatch(turn: Turn, admitted: Admitted) -> ToolOutcome:
+    """Runs the call's tool and returns what came of it. Raises nothing that a tool can cause."""
+    tool = admitted.tool
+    limit_s = tool.options.timeout or turn.settings.tool_timeout
+    running = _start(turn, admitted)
+    stopped = asyncio.get_running_loop().create_future()
+    listener = _resolver(stopped)
+    turn.signals.listen(listener)
+    try:
+        await asyncio.wait({running, stopped}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            return _outcome(running, tool.name, turn.redactor)
+        was_stopped = stopped.done()
+        await _end(turn, running, tool.name)
+    except asyncio.CancelledError:
+        await _end(turn, running, tool.name)
+        raise
+    finally:
+        turn.signals.unlisten(listener)
+        stopped.cancel()
+    if was_stopped:
+        return Failed("stopped", f"The person stopped the turn while {tool.name} was running; it may or may not have had its effect.")
+    return Failed(
+        "timed_out",
+        f"{tool.name} did not finish within {limit_s:g} seconds and was cancelled; it may or may not have had its effect.",
+    )
+
+
+def _start(turn: Turn, admitted: Admitted) -> asyncio.Future[object]:
+    tool, call = admitted.tool, admitted.asked.call
+    arguments = dict(admitted.bound.kwargs)
+    if tool.wants_context is not None:
+        arguments[tool.wants_context] = ToolContext(
+            channel=turn.channel,
+            user=turn.user,
+            turn_id=turn.id,
+            call_id=call.id,
+            say=turn.delivery.say,
+            notes=turn.services.notes,
+            folders=turn.services.folders,
+            attachments=turn.services.attachments,
+            results=turn.services.results,
+        )
+    if tool.is_async:
+        return asyncio.ensure_future(_guarded(tool.function, arguments))
+    return _in_thread(tool.function, arguments, tool.name)
+
+
+async def _guarded(function: Callable[..., Any], arguments: dict[str, Any]) -> object:
+    try:
+        return await function(**arguments)
+    except BaseException as error:  # SystemExit and its kin would end the whole loop; our own cancellation is seen below
+        return Raised(error)
+
+
+def _in_thread(function: Callable[..., Any], arguments: dict[str, Any], name: str) -> asyncio.Future[object]:
+    """Runs a plain function in a daemon thread of its own: one that never returns holds up nothing, not even the exit."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[object] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def run() -> None:
+        try:
+            result: object = context.run(function, **arguments)
+        except BaseException as error:  # carried to the loop's side as a value, whatever it is
+            result = Raised(error)
+        try:
+            loop.call_soon_threadsafe(_resolve, future, result)
+        except RuntimeError:
+            _log.debug("The tool %s returned after the loop was closed.", name)
+
+    threading.Thread(target=run, name=f"tool {name}", daemon=True).start()
+    return future
+
+
+async def _end(turn: Turn, running: asyncio.Future[object], name: str) -> None:
+    """Cancels a tool and waits for its end; abandons it when it does not end (S6.4)."""
+    running.cancel()
+    if not running.done():
+        await asyncio.wait({running}, timeout=turn.settings.tool_abandon_timeout)
+    if not running.done():
+        _log.warning("The tool %s ignores its cancellation and was abandoned; it may still be running.", name)
+        turn.abandoned.add(running)
+        running.add_done_callback(turn.abandoned.discard)
+
+
+def _outcome(running: asyncio.Future[object], name: str, redactor: Redactor) -> ToolOutcome:
+    if running.cancelled():
+        return Failed("tool_execution_failed", f"{name} was cancelled from inside.")
+    result = running.result()
+    match result:
+        case Raised(error=error):
+            return _failure(error, name, redactor)
+        case Succeeded() | Failed() | Rejected() | Unknown():
+            return result
+        case _:
+            return Succeeded(result)
+
+
+def _failure(error: BaseException, name: str, redactor: Redactor) -> Failed:
+    """S6.5: a short safe reason for the model; the traceback goes to the log only."""
+    _log.warning("The tool %s raised %s.", name, type(error).__name__, exc_info=error)
+    try:
+        said = " ".join(str(error).split())
+    except Exception:  # an exception whose text raises: it has none
+        said = ""
+    said = redactor.text(said)[:_REASON_CHARS]
+    return Failed("tool_execution_failed", f"{name} failed: {type(error).__name__}{': ' if said else ''}{said}")
+
+
+def _resolver(future: asyncio.Future[None]) -> Callable[[], None]:
+    return lambda: future.done() or future.set_result(None)
+
+
+def _resolve(future: asyncio.Future[object], result: object) -> None:
+    if not future.done():
+        future.set_result(result)

@@ -1,0 +1,176 @@
+"""What a pass has brought so far: the events of its answer, sorted."""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from turnkeeper.delivery.delivery import Delivery
+from turnkeeper.delivery.repeats import RepeatFilter
+from turnkeeper.delivery.stitcher import Stitcher
+from turnkeeper.providers.provider import Parser
+from turnkeeper.types.calls import ToolCall
+from turnkeeper.types.ends import AskedCall
+from turnkeeper.types.faults import Fault
+from turnkeeper.types.stream import (
+    FaultReported,
+    Finished,
+    FinishReason,
+    Heartbeat,
+    NativePart,
+    ReasoningDelta,
+    StreamEvent,
+    TextDelta,
+    ToolCallArguments,
+    ToolCallReady,
+    ToolCallStarted,
+    UsageReported,
+)
+from turnkeeper.types.usage import Usage
+
+_BOUNDARY = re.compile(r"(?:[.!?…。！？][\"')\]*_”’」』]*\s*|\n\s*)$")
+
+
+class TextFilter(Protocol):
+    """What stands between the model's text and delivery in some passes."""
+
+    def feed(self, text: str) -> str:
+        """What can be shown now."""
+        ...
+
+    def close(self) -> str:
+        """What is left when the text has ended."""
+        ...
+
+
+class Reading:
+    """Collects one pass. Text goes on to `delivery` at once, through `text_filter` where there is one.
+
+    number: the pass's, which makes call ids of ours unique in the turn.
+    """
+
+    def __init__(self, delivery: Delivery, text_filter: TextFilter | None, number: int) -> None:
+        self._delivery = delivery
+        self._start = len(delivery.shown)  # text before it belongs to the pass that this one carries on
+        self.number = number
+        self._filter = text_filter
+        self._marks: list[int] = []  # at each call's beginning: how much of the pass's text had been shown
+        self._pieces: list[str] = []
+        self._closed = False
+        self.parser: Parser | None = None
+        self.calls: list[ToolCall] = []
+        self.native: list[NativePart] = []
+        self.reasoning: list[str] = []
+        self.usage: Usage | None = None
+        self.finish: FinishReason = "unknown"
+        self.fault: Fault | None = None
+        self.begun = False
+        """Text has come."""
+        self.interrupted = False
+        """A newer message ended the reading at a clean boundary (S5.4)."""
+        self.too_large = False
+        """The answer went over `max_answer_bytes`."""
+
+    @property
+    def text(self) -> str:
+        """The text as the model sent it, shown or not."""
+        return "".join(self._pieces)
+
+    @property
+    def repeated(self) -> bool:
+        """The pass only said again what people had seen (S9.4b)."""
+        if isinstance(self._filter, RepeatFilter):
+            return self._filter.repeated
+        return isinstance(self._filter, Stitcher) and self._filter.repeated_only
+
+    @property
+    def cut_at_length(self) -> bool:
+        """The text stopped for want of room and asks for a continuation."""
+        return self.finish == "length" and not self.calls and self.fault is None
+
+    @property
+    def lost_call(self) -> str | None:
+        """The name of a call that was cut off with the stream (S3.4a)."""
+        return self.parser.call_in_progress if self.parser is not None and not self.calls else None
+
+    def take(self, events: list[StreamEvent]) -> bool:
+        """Sorts the events of one network read. Returns whether any of them is progress (S5.1)."""
+        progress = False
+        for event in events:
+            match event:
+                case TextDelta(text):
+                    self._take_text(text)
+                    progress = True
+                case ReasoningDelta(text):
+                    self.reasoning.append(text)
+                    progress = True
+                case ToolCallArguments():
+                    progress = True
+                case ToolCallStarted():
+                    self._mark()
+                    progress = True
+                case ToolCallReady(call=call):
+                    self.calls.append(call)
+                case NativePart():
+                    self.native.append(event)
+                case UsageReported(usage=usage):
+                    self.usage = usage
+                case Finished(reason=reason):
+                    self.finish = reason
+                case FaultReported(fault=fault):
+                    self.fault = self.fault or fault
+                case Heartbeat():
+                    pass
+        return progress
+
+    def close(self) -> None:
+        """The text is complete: nothing may be held back any more."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._filter is not None:
+            rest = self._filter.close()
+            if rest:
+                self._delivery.write(rest)
+        self._delivery.end_text()
+
+    def reached_boundary(self) -> bool:
+        """Whether the text can be broken off here: after a sentence or a line, outside a code fence (S5.4)."""
+        if not self.begun or self._marks:
+            return False
+        shown = self._delivery.shown
+        return bool(_BOUNDARY.search(shown)) and shown.count("```") % 2 == 0
+
+    def asked(self) -> tuple[AskedCall, ...]:
+        """The calls, each with the visible text before it (S4.3)."""
+        shown = self._delivery.shown
+        asked: list[AskedCall] = []
+        begin = self._start
+        for place, call in enumerate(self.calls):
+            end = self._marks[place] if place < len(self._marks) else begin
+            text = shown[begin:end]
+            asked.append(AskedCall(call, text if text.strip() else ""))
+            begin = end
+        return tuple(asked)
+
+    def text_after(self) -> str:
+        """The visible text after the last call."""
+        text = self._delivery.shown[self._marks[-1] :] if self._marks else ""
+        return text if text.strip() else ""
+
+    def _take_text(self, text: str) -> None:
+        self.begun = True
+        self._pieces.append(text)
+        if self._filter is not None:
+            text = self._filter.feed(text)
+        if text:
+            self._delivery.write(text)
+
+    def _mark(self) -> None:
+        if self._filter is not None and not self._marks:
+            rest = self._filter.close()
+            self._filter = None
+            if rest:
+                self._delivery.write(rest)
+        self._delivery.end_text()
+        self._marks.append(len(self._delivery.shown))

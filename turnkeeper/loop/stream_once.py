@@ -1,0 +1,216 @@
+# Stage 1: one request to the provider, streamed to its end.
+#
+# What happens to a network read, in this order: the parser makes events of it, `Reading` sorts them, text goes to delivery,
+# messages that became complete are sent. Whatever ends the pass (its own end, a stop, a clock, a newer message, a limit, an
+# error) is found in one place, `_end_of`, from what is known then; nothing is decided about what follows (policy.py).
+
+"""Makes one pass."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from turnkeeper.delivery.delivery import Delivery
+from turnkeeper.delivery.repeats import RepeatFilter
+from turnkeeper.delivery.stitcher import Stitcher, resume_point
+from turnkeeper.errors import ProviderError
+from turnkeeper.journal.events import AskedFor, PassEnded, PassStarted
+from turnkeeper.loop.policy import Purpose
+from turnkeeper.loop.reading import Reading, TextFilter
+from turnkeeper.loop.scope import Scope
+from turnkeeper.loop.state import Beginning, LoopState
+from turnkeeper.loop.turn import Attempt, Turn, shown_arguments
+from turnkeeper.providers.tokens import estimate_tokens
+from turnkeeper.providers.transport import Answer, HttpRequest
+from turnkeeper.types.ends import Completed, Empty, Failed, FollowUp, PassEnd, Stopped, TimedOut, ToolCalls
+from turnkeeper.types.faults import Fault
+from turnkeeper.types.messages import Prompt
+from turnkeeper.types.turn import PassUsage
+from turnkeeper.types.usage import Usage
+
+_LINGER_S = 0.25  # how long the connection's own end is waited for, so that it can be used again
+_ANSWER_PLEASE = "You have the results of the tools. Answer the person now, in words."
+_LOST_CALL = "Your call of {name} was cut off on its way and did not run. Call it again if it is still needed."
+_REASONING_KEPT = 2000
+
+
+async def stream_once(turn: Turn, attempt: Attempt, state: LoopState, purpose: Purpose) -> LoopState:
+    """Makes one pass. Returns the state with its end; raises nothing that a provider can cause."""
+    if purpose == "again_shorter":
+        state = replace(state, dropped=state.dropped + 1)
+    if state.history:
+        turn.signals.clear_follow_up()  # S5.4: a tool chain goes on; the message stays queued
+    carried_on = purpose == "carry_on"
+    turn.delivery.begin_pass(carried_on=carried_on)
+    before = len(turn.delivery.shown)
+    request = attempt.provider.request(_prompt(turn, attempt, state, purpose))
+    number = state.passes + 1
+    turn.recorder.note(PassStarted(number, purpose, len(request.body)))
+
+    text_filter = _text_filter(turn, attempt, state, purpose)
+    reading = Reading(turn.delivery, text_filter, number)
+    scope = Scope(
+        turn.signals,
+        first_s=turn.settings.first_token_timeout,
+        idle_s=turn.settings.idle_timeout,
+        may_yield=lambda: not state.history and not reading.begun,
+    )
+    fault: Fault | None = None
+    try:
+        async with scope:
+            await _read_answer(turn, attempt, request, reading, scope)
+            scope.rest()
+            await _deliver_rest(turn.delivery, reading)
+    except ProviderError as problem:
+        fault = problem.fault
+    if scope.reason is not None:
+        await _settle(turn, reading, scope)
+
+    end = _end_of(turn.delivery, reading, scope, fault, shown=turn.delivery.shown[before:])
+    usage = _usage(reading, request, end)
+    turn.recorder.note(_pass_ended(turn, number, end, usage, reading, scope))
+    entry = PassUsage.of(attempt.provider.model.name, usage)
+    return state.after_pass(end, entry, _thoughts(reading), carried_on=carried_on)
+
+
+async def _read_answer(turn: Turn, attempt: Attempt, request: HttpRequest, reading: Reading, scope: Scope) -> None:
+    """Reads the answer until it ends, or until nothing more of it is wanted."""
+    delivery, signals = turn.delivery, turn.signals
+    left = turn.settings.max_answer_bytes
+    async with await attempt.provider.open(request) as answer:
+        parser = attempt.provider.parser(answer.content_type, f"call_{turn.id[-8:]}_{reading.number}_")
+        reading.parser = parser
+        while not parser.over:
+            data = await answer.read()
+            left -= len(data)
+            events = parser.feed(data) if data else parser.close()
+            if reading.take(events):
+                scope.progressed()
+            if delivery.due:
+                await delivery.flush()
+                scope.progressed()
+            if delivery.limit is not None or left < 0:
+                reading.too_large = left < 0
+                return
+            if signals.follow_up and reading.reached_boundary():
+                reading.interrupted = True
+                return
+            if not data:
+                return
+        await _read_to_end(answer, scope)
+
+
+async def _read_to_end(answer: Answer, scope: Scope) -> None:
+    """Takes what follows the answer's end, so that the connection can serve the next pass; not for long."""
+    if not answer.at_end:
+        scope.linger(_LINGER_S)
+        while await answer.read():
+            pass
+
+
+async def _deliver_rest(delivery: Delivery, reading: Reading) -> None:
+    reading.close()
+    if not reading.cut_at_length:  # S9.4b: a text that is carried on stays one message
+        delivery.end_message()
+    await delivery.flush()
+
+
+async def _settle(turn: Turn, reading: Reading, scope: Scope) -> None:
+    """After the pass was ended from outside: what people have seen becomes a message on record.
+
+    S5.2: a timeout waits for a send in flight; a stop waits for nothing here (the turn's end does, bounded).
+    """
+    turn.delivery.end_message()
+    if scope.reason in ("first_token", "idle") and not turn.signals.stopped:
+        wait = Scope(turn.signals)
+        async with wait:
+            await turn.delivery.settle(turn.settings.settle_timeout)
+
+
+def _end_of(delivery: Delivery, reading: Reading, scope: Scope, fault: Fault | None, shown: str) -> PassEnd:
+    if scope.reason == "stopped" :
+        return Stopped("user", shown)
+    if scope.reason == "follow_up" or reading.interrupted:
+        return FollowUp(shown)
+    if delivery.limit is not None:
+        return Stopped(delivery.limit, shown)
+    if scope.reason in ("first_token", "idle"):
+        return TimedOut(scope.reason, scope.waited_s, shown)
+    fault = fault or reading.fault
+    if fault is not None:
+        return Failed(fault, shown, reading.lost_call, undelivered=scope.first_progress_s is None)
+    if reading.calls:
+        return ToolCalls(reading.asked(), reading.text_after(), tuple(reading.native))
+    if reading.finish == "content_filter":
+        return Failed(Fault("content_blocked", "request", said="the provider's filter stopped the answer"), shown)
+    if shown.strip():
+        return Completed(shown, reading.finish)
+    return Empty(reading.finish, reasoned=bool(reading.reasoning), repeated=reading.repeated)
+
+
+def _prompt(turn: Turn, attempt: Attempt, state: LoopState, purpose: Purpose) -> Prompt:
+    context = turn.context
+    if state.dropped:  # S9.4: the oldest exchanges make room; the trigger stays
+        starts = turn.exchanges
+        context = context[starts[min(state.dropped, len(starts) - 1)] :]
+    prefill = ""
+    if purpose == "carry_on":
+        shown = turn.delivery.shown
+        prefill = shown if attempt.provider.native_prefill else resume_point(shown).sent
+    return Prompt(
+        system=turn.system,
+        messages=context + state.messages,
+        tools=turn.specs(state.switched_off),
+        tail=_tail(state, purpose),
+        prefill=prefill,
+    )
+
+
+def _tail(state: LoopState, purpose: Purpose) -> str:
+    """What is said to the model in this pass only."""
+    if purpose == "answer_please":
+        return _ANSWER_PLEASE
+    lost = state.at.lost_call if isinstance(state.at, Beginning) else None
+    return _LOST_CALL.format(name=lost) if lost else ""  # S3.4a
+
+
+def _text_filter(turn: Turn, attempt: Attempt, state: LoopState, purpose: Purpose) -> TextFilter | None:
+    if purpose == "carry_on":
+        return Stitcher(turn.delivery.shown, native_prefill=attempt.provider.native_prefill)
+    return RepeatFilter(state.delivered_texts) if state.ran else None
+
+
+def _usage(reading: Reading, request: HttpRequest, end: PassEnd) -> Usage:
+    """What the provider reported, or an estimate, marked, where it reported nothing or could not (S15.2)."""
+    if reading.usage is not None and isinstance(end, Completed | ToolCalls | Empty):
+        return reading.usage
+    if reading.usage is not None and (reading.usage.output or not reading.begun):
+        return reading.usage
+    written = estimate_tokens(reading.text) + estimate_tokens("".join(reading.reasoning))
+    written += sum(estimate_tokens(call.text) for call in reading.calls)
+    known = reading.usage.prompt if reading.usage is not None else len(request.body) // 4
+    return Usage(input=known, output=written, estimated=True)
+
+
+def _thoughts(reading: Reading) -> tuple[str, ...]:
+    text = "".join(reading.reasoning).strip()
+    return (text[-_REASONING_KEPT:],) if text else ()
+
+
+def _pass_ended(turn: Turn, number: int, end: PassEnd, usage: Usage, reading: Reading, scope: Scope) -> PassEnded:
+    asked = end.asked if isinstance(end, ToolCalls) else ()
+    return PassEnded(
+        number=number,
+        end=type(end).__name__,
+        shown="" if isinstance(end, Empty) else end.shown,
+        asked=tuple(
+            AskedFor(one.call.id, one.call.name, shown_arguments(turn, one.call, 4000), one.text_before) for one in asked
+        ),
+        text_after=end.text_after if isinstance(end, ToolCalls) else "",
+        usage=usage,
+        reasoning="".join(reading.reasoning)[-_REASONING_KEPT:],
+        first_progress_s=scope.first_progress_s,
+        fault=end.fault if isinstance(end, Failed) else None,
+    )
+
+

@@ -1,0 +1,35 @@
+"""The loop: repeats passes and tools until the policy finishes the attempt."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from turnkeeper.loop.context_restart import restart_with
+from turnkeeper.loop.execute_tool import execute_tools
+from turnkeeper.loop.policy import ExecuteTools, Finish, RestartWith, StreamOnce, next_step
+from turnkeeper.loop.state import LoopState
+from turnkeeper.loop.stream_once import stream_once
+from turnkeeper.loop.turn import Attempt, Turn
+
+
+class Finished(Struct, frozen=True):
+    """The state in which an attempt ended, and how."""
+
+    state: LoopState
+    finish: Finish
+
+
+async def run_tool_loop(turn: Turn, attempt: Attempt, state: LoopState) -> Finished:
+    """Runs one attempt from `state`, which is empty or what an earlier attempt left (S4.1)."""
+    while True:
+        match next_step(state, turn.settings, stopped=turn.signals.stopped):
+            case StreamOnce(purpose=purpose, notice=notice):
+                if notice is not None:
+                    await turn.delivery.notify(notice)
+                state = await stream_once(turn, attempt, state, purpose)
+            case ExecuteTools(pass_end=pass_end):
+                state = await execute_tools(turn, state, pass_end)
+            case RestartWith(item=item):
+                state = restart_with(state, item)
+            case Finish() as finish:
+                return Finished(state, finish)

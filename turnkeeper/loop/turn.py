@@ -1,0 +1,95 @@
+"""A turn while it runs, and one attempt at it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+
+from turnkeeper.delivery.delivery import Delivery
+from turnkeeper.delivery.sink import Sink
+from turnkeeper.loop.recorder import Recorder
+from turnkeeper.loop.signals import TurnSignals
+from turnkeeper.providers.provider import Provider
+from turnkeeper.redaction import Redactor
+from turnkeeper.settings import Settings
+from turnkeeper.tools.context import Notes
+from turnkeeper.tools.results import Results
+from turnkeeper.tools.toolbox import Toolbox
+from turnkeeper.types.calls import ToolCall
+from turnkeeper.types.messages import Message, ToolSpec
+
+
+class Approval(Struct, frozen=True):
+    """What a person is asked before a tool that demands it runs. `arguments`: bounded and without secrets."""
+
+    channel: str
+    user: str
+    tool: str
+    arguments: str
+
+
+Approve = Callable[[Approval], Awaitable[bool]]
+"""Asks a person; anything but True, an exception included, refuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolServices:
+    """What tools may use, and who is asked before some run.
+
+    notes: the short-term memory. results: whole texts of results that were cut (S6.5).
+    attachments: files that came with the message, by name. approve: None where nobody can be asked.
+    """
+
+    notes: Notes
+    results: Results
+    folders: tuple[str, ...] = ()
+    attachments: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    approve: Approve | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """All that a turn's stages share. The state of its chain is elsewhere (`loop.state`), and is passed along.
+
+    context: the conversation up to the trigger, which is its last message. exchanges: where in it each exchange begins.
+    exposed: names of the tools that the model is told of (S6.2).
+    """
+
+    id: str
+    channel: str
+    user: str
+    settings: Settings
+    system: str
+    context: tuple[Message, ...]
+    exchanges: tuple[int, ...]
+    toolbox: Toolbox
+    exposed: frozenset[str]
+    services: ToolServices
+    signals: TurnSignals
+    sink: Sink
+    delivery: Delivery
+    recorder: Recorder
+    redactor: Redactor
+    abandoned: set[asyncio.Future[object]]
+
+    def specs(self, without: frozenset[str]) -> tuple[ToolSpec, ...]:
+        """The tools that the model is told of, in one fixed order (S3.10b). `without`: those that were switched off."""
+        hidden = without.union(spec.name for spec in self.toolbox.specs if spec.name not in self.exposed)
+        return tuple(spec for spec in self.toolbox.specs if spec.name not in hidden) if hidden else self.toolbox.specs
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try with one model and one key. `number` counts the turn's attempts from 1."""
+
+    number: int
+    provider: Provider
+
+
+def shown_arguments(turn: Turn, call: ToolCall, limit: int = 300) -> str:
+    """A call's arguments as people and logs may see them: without secrets, in one line, cut."""
+    text = " ".join(turn.redactor.text(call.text[: 4 * limit]).split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"

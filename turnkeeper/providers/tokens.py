@@ -1,0 +1,18 @@
+"""Tokens counted without a tokenizer, for where a provider reports nothing (S3.10a)."""
+
+from __future__ import annotations
+
+import re
+
+_DENSE = re.compile("[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
+_PER_TOKEN_ASCII = 4.0
+_PER_TOKEN_OTHER = 2.0
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens a text is: a token for 4 ASCII characters, 2 of other scripts, or 1 of Chinese, Japanese, Korean."""
+    if text.isascii():
+        return -(-len(text) // 4)
+    dense = len(_DENSE.findall(text))
+    plain = sum(1 for character in text if character < "\x80")
+    return round(dense + plain / _PER_TOKEN_ASCII + (len(text) - dense - plain) / _PER_TOKEN_OTHER)

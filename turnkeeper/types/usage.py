@@ -1,0 +1,27 @@
+"""Tokens and cost of a pass (S15.2)."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Usage(Struct, frozen=True, tag=True):
+    """Tokens of one pass in disjoint parts: `input` was neither read from a cache nor written to one.
+
+    reasoning: the part of `output` that was reasoning.
+    cost: US dollars, or None where no price is known: never 0 for unknown.
+    estimated: true where the provider reported nothing, or was cut before it could.
+    """
+
+    input: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    output: int = 0
+    reasoning: int = 0
+    cost: float | None = None
+    estimated: bool = False
+
+    @property
+    def prompt(self) -> int:
+        """All tokens that the model read in this pass."""
+        return self.input + self.cache_read + self.cache_write
