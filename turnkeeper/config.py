@@ -20,9 +20,7 @@ from turnkeeper.settings import Settings, settings_from
 FILE_NAME = "turnkeeper.toml"
 _TOP = ("settings", "models", "chat")
 _CHAT = ("system_prompt", "folders", "language", "journal")
-_MODEL = (
-    "family", "name", "base_url", "key_env", "keys", "temperature", "max_output_tokens", "headers", "extra", "quirks", "fallbacks",
-)  # fmt: skip
+_MODEL = (*Model.__struct_fields__, "key_env", "fallbacks")
 
 
 class Config(Struct, frozen=True):
@@ -77,7 +75,9 @@ class _Reader:
         for name, section in cast(dict[str, Any], self._typed(table.get("models", {}), dict, "models")).items():
             fields = cast(dict[str, Any], self._typed(section, dict, f"models.{name}"))
             self._check(fields, _MODEL, f"models.{name}")
-            fallbacks[name] = tuple(cast(list[str], self._typed(fields.get("fallbacks", []), list, f"models.{name}", "fallbacks")))
+            fallbacks[name] = tuple(
+                cast(list[str], self._typed(fields.get("fallbacks", []), list, f"models.{name}", "fallbacks"))
+            )
             models[name] = self._model(name, fields)
         for name, others in fallbacks.items():
             for other in others:
@@ -88,7 +88,9 @@ class _Reader:
             models=models,
             fallbacks=fallbacks,
             system_prompt=cast(str, self._typed(chat.get("system_prompt", ""), str, "chat", "system_prompt")),
-            folders=tuple(Path(one).expanduser() for one in cast(list[str], self._typed(chat.get("folders", []), list, "chat", "folders"))),
+            folders=tuple(
+                Path(one).expanduser() for one in cast(list[str], self._typed(chat.get("folders", []), list, "chat", "folders"))
+            ),
             language=cast(str, self._typed(chat.get("language", "en"), str, "chat", "language")),
             journal=cast(str, self._typed(chat.get("journal", ""), str, "chat", "journal")),
             path=self._path,
@@ -100,7 +102,9 @@ class _Reader:
             return settings_from(section)
         except ConfigurationError as problem:
             named = re.search(r"`(\w+)`", str(problem))
-            raise ConfigurationError(f"{self._path}:{self._line(named.group(1) if named else '', 'settings')}: {problem}") from None
+            raise ConfigurationError(
+                f"{self._path}:{self._line(named.group(1) if named else '', 'settings')}: {problem}"
+            ) from None
 
     def _model(self, name: str, fields: dict[str, Any]) -> Model:
         section = f"models.{name}"
@@ -130,7 +134,8 @@ class _Reader:
                 meant = f"; did you mean `{near[0]}`?" if near else f"; known: {', '.join(known)}."
                 where = f" in [{section}]" if section else ""
                 raise ConfigurationError(
-                    f"{self._path}:{self._line(name, section)}: unknown setting `{name}`{where}{meant} All of them: docs/settings.md."
+                    f"{self._path}:{self._line(name, section)}: unknown setting `{name}`{where}{meant} "
+                    "All of them: docs/settings.md."
                 )
 
     def _typed(self, value: object, kind: type, section: str, field: str = "") -> object:

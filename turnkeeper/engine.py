@@ -9,6 +9,7 @@ import random
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -239,10 +240,8 @@ class Engine:
     async def _earlier(self, channel: str, turns: int) -> list[Recorded]:
         if not turns:
             return []
-        try:
+        with suppress(JournalError):  # what can't be stored can't be read either; the turn goes on with what can
             await self._journal.stored()
-        except JournalError:  # what can't be stored can't be read either; the turn goes on with what can
-            pass
         return await self._journal.channel(channel, turns)
 
     def _never_begun(self, trigger: Trigger) -> TurnResult:

@@ -9,6 +9,8 @@
 from __future__ import annotations
 
 import difflib
+import os
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -92,6 +94,19 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise ConfigurationError(
                 "The settings `repeated_call_hint`, `repeated_call_refusal` and `repeated_call_end` must grow in this order."
             )
+
+
+def environment() -> dict[str, str]:
+    """The environment as it is now. Nothing else reads it."""
+    return dict(os.environ)
+
+
+def read_file(path: Path) -> bytes:
+    """A file that a person named. Raises ConfigurationError naming it where it can't be read."""
+    try:
+        return path.read_bytes()
+    except OSError as problem:
+        raise ConfigurationError(f"{path} can't be read: {problem.strerror}.") from None
 
 
 def settings_from(values: dict[str, Any]) -> Settings:

@@ -45,9 +45,7 @@ class Attempted(Struct, frozen=True):
     records: tuple[AttemptRecord, ...]
 
 
-async def run_generation_turn(
-    turn: Turn, candidates: list[Candidate], provider: Callable[[Model, str], Provider]
-) -> Attempted:
+async def run_generation_turn(turn: Turn, candidates: list[Candidate], provider: Callable[[Model, str], Provider]) -> Attempted:
     """Tries `candidates` in order until one ends the turn; notices are given, the last of the text is not delivered yet."""
     state = LoopState()
     records: list[AttemptRecord] = []

@@ -40,7 +40,9 @@ class ChannelLock:
             self._hold(user, signals)
             return True
         if len(self._waiting) >= self._max_waiting:
-            raise TurnkeeperError(f"{len(self._waiting)} messages wait in this channel already; try again when they are answered.")
+            raise TurnkeeperError(
+                f"{len(self._waiting)} messages wait in this channel already; try again when they are answered."
+            )
         if user == self._holder_user and self._follow_ups < self._max_follow_ups:
             self._follow_ups += 1
             self._holder.interrupt()

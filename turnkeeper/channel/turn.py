@@ -34,7 +34,11 @@ class Trigger(Struct, frozen=True):
 
 
 async def run_turn(
-    turn: Turn, trigger: Trigger, conversation: Conversation, models: tuple[Model, ...], provider: Callable[[Model, str], Provider]
+    turn: Turn,
+    trigger: Trigger,
+    conversation: Conversation,
+    models: tuple[Model, ...],
+    provider: Callable[[Model, str], Provider],
 ) -> TurnResult:
     """Runs `turn` and its finaliser, which runs once on every path (S2.3).
 
@@ -92,5 +96,3 @@ async def _deliver_rest(turn: Turn) -> None:
 async def _record_end(turn: Turn, ended: Ended) -> None:
     turn.recorder.note(ended)
     await turn.recorder.stored()
-
-

@@ -83,7 +83,9 @@ def _bind(tool: Tool, call: ToolCall) -> Bound | Failed:
         case Parsed(value=value):
             bound = tool.bind(value)
             if isinstance(bound, Problems):
-                return Failed("invalid_arguments", f"{tool.name} was not run: {'; '.join(bound.lines)}.", "Mend them and call it again.")
+                return Failed(
+                    "invalid_arguments", f"{tool.name} was not run: {'; '.join(bound.lines)}.", "Mend them and call it again."
+                )
             return bound
         case Invalid(problem=problem):
             return Failed("invalid_arguments", f"{tool.name} was not run: {problem}")
@@ -101,7 +103,7 @@ def _allowed(turn: Turn, state: LoopState, call: ToolCall, position: int) -> Fai
     if _is_refused_repeat(state.repetition, call, turn.settings.repeated_call_refusal):
         return Failed(
             "repeated_call",
-            f"{call.name} was called with these arguments {state.repetition.count} times in a row, always with the same result.",
+            f"{call.name} was called with these arguments {state.repetition.count} times in a row, with the same result.",
             "Do not call it so again: use the result that you have, or try something else.",
         )
     return None

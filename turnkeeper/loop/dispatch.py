@@ -56,7 +56,9 @@ async def dispatch(turn: Turn, admitted: Admitted) -> ToolOutcome:
         turn.signals.unlisten(listener)
         stopped.cancel()
     if was_stopped:
-        return Failed("stopped", f"The person stopped the turn while {tool.name} was running; it may or may not have had its effect.")
+        return Failed(
+            "stopped", f"The person stopped the turn while {tool.name} was running; it may or may not have had its effect."
+        )
     return Failed(
         "timed_out",
         f"{tool.name} did not finish within {limit_s:g} seconds and was cancelled; it may or may not have had its effect.",

@@ -217,5 +217,3 @@ def _ends_turn(one: Done) -> bool:
 def _delivered(done: list[Done]) -> tuple[str, ...]:
     texts = [one.outcome.delivered for one in done if isinstance(one.outcome, Succeeded) and one.outcome.delivered]
     return tuple(texts)
-
-

@@ -156,5 +156,3 @@ def _stream(state: LoopState, limits: Settings, purpose: Purpose = "answer") -> 
 
 def _too_many_passes(limits: Settings) -> Finish:
     return Finish("timeout", Notice("too_many_passes", str(limits.max_passes)))
-
-

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from turnkeeper.delivery.delivery import Delivery
 from turnkeeper.delivery.repeats import RepeatFilter
-from turnkeeper.delivery.stitcher import Stitcher
+from turnkeeper.delivery.stitch import Stitcher
 from turnkeeper.providers.provider import Parser
 from turnkeeper.types.calls import ToolCall
 from turnkeeper.types.ends import AskedCall

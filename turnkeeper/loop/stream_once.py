@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from turnkeeper.delivery.delivery import Delivery
 from turnkeeper.delivery.repeats import RepeatFilter
-from turnkeeper.delivery.stitcher import Stitcher, resume_point
+from turnkeeper.delivery.stitch import Stitcher, resume_point
 from turnkeeper.errors import ProviderError
 from turnkeeper.journal.events import AskedFor, PassEnded, PassStarted
 from turnkeeper.loop.policy import Purpose
@@ -128,7 +128,7 @@ async def _settle(turn: Turn, reading: Reading, scope: Scope) -> None:
 
 
 def _end_of(delivery: Delivery, reading: Reading, scope: Scope, fault: Fault | None, shown: str) -> PassEnd:
-    if scope.reason == "stopped" :
+    if scope.reason == "stopped":
         return Stopped("user", shown)
     if scope.reason == "follow_up" or reading.interrupted:
         return FollowUp(shown)
@@ -212,5 +212,3 @@ def _pass_ended(turn: Turn, number: int, end: PassEnd, usage: Usage, reading: Re
         first_progress_s=scope.first_progress_s,
         fault=end.fault if isinstance(end, Failed) else None,
     )
-
-

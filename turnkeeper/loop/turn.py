@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -45,7 +46,7 @@ class ToolServices:
 
     notes: Notes
     results: Results
-    folders: tuple[str, ...] = ()
+    folders: tuple[Path, ...] = ()
     attachments: dict[str, bytes] = field(default_factory=dict[str, bytes])
     approve: Approve | None = None
 

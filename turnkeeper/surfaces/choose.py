@@ -1,12 +1,14 @@
 # Which model answers when nobody named one: the configuration's first, then a key in the environment, then a server that
-# runs on this machine, then the embedded model. One line says which was taken, and why.
+# runs on this machine, then the embedded model. One line says which was taken, and why; one more what it can't do.
 
-"""Chooses the model of a chat."""
+"""Chooses the model of a chat, and serves it where it is a local one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -15,12 +17,16 @@ from turnkeeper.errors import ConfigurationError
 from turnkeeper.providers.catalogue import known_servers
 from turnkeeper.providers.model import Model
 
+EMBEDDED = "smollm2-135m"
+BETTER = "qwen2.5-coder-1.5b"
+
 
 class Chosen(Struct, frozen=True):
-    """The models to ask, in order, and why, in one line."""
+    """The models to ask, in order. why: which was taken and why, in one line. note: what it can't do, "" for nothing."""
 
     models: tuple[Model, ...]
     why: str
+    note: str = ""
 
 
 class Wish(Struct, frozen=True):
@@ -31,16 +37,29 @@ class Wish(Struct, frozen=True):
     key: str = ""
 
 
-def choose_named(wish: Wish, config: Config, env: Mapping[str, str]) -> Chosen | None:
-    """The model that the command line, the configuration or a key in the environment names; None where none does.
+@asynccontextmanager
+async def opened(wish: Wish, config: Config, env: Mapping[str, str], data_folder: Path) -> AsyncGenerator[Chosen]:
+    """The model to chat with, ready to be asked for as long as the block lasts.
 
-    Raises ConfigurationError where the name is of no model that is known here.
+    Raises ConfigurationError for a model that nothing here knows, LocalModelError for a local one that can't be served.
     """
+    chosen = _named(wish, config, env)
+    if chosen is None and not wish.model:
+        chosen = await _running()
+    if chosen is not None:
+        yield chosen
+        return
+    async with _served(wish.model, config, data_folder) as chosen:
+        yield chosen
+
+
+def _named(wish: Wish, config: Config, env: Mapping[str, str]) -> Chosen | None:
+    """The model that the command line, the configuration or a key in the environment names; None where none does."""
     if wish.base_url:
         if not wish.model:
             raise ConfigurationError("With --base-url, name the model too: --model NAME.")
         model = Model("openai-chat", wish.model, base_url=wish.base_url, keys=[wish.key] if wish.key else [])
-        return Chosen((model,), f"{wish.model} at {wish.base_url}, as the command line says")
+        return Chosen((model,), f"{wish.model} at {model.url}, as the command line says")
     if wish.model in config.models:
         return Chosen(tuple(config.chain(wish.model)), f"{wish.model}, from {config.path}")
     if wish.model:
@@ -51,20 +70,6 @@ def choose_named(wish: Wish, config: Config, env: Mapping[str, str]) -> Chosen |
     return _from_environment(env)
 
 
-def unknown_model(name: str, config: Config, local: list[str]) -> ConfigurationError:
-    """The error for a model that nothing here knows."""
-    known = [*config.models, *local]
-    return ConfigurationError(
-        f"There is no model {name!r} here. Known: {', '.join(known)}; a .gguf file by its path; "
-        "or any model of a server, with --base-url and --key-env."
-    )
-
-
-def is_gguf(name: str) -> bool:
-    """Whether a model's name is a path to a weights file."""
-    return name.endswith(".gguf") or Path(name).suffix == ".gguf"
-
-
 def _from_environment(env: Mapping[str, str]) -> Chosen | None:
     for server in known_servers():
         key = env.get(server.key_env, "").strip()
@@ -72,5 +77,63 @@ def _from_environment(env: Mapping[str, str]) -> Chosen | None:
             name = env.get("TURNKEEPER_MODEL", "").strip() or server.default_model
             base_url = env.get("OPENAI_BASE_URL", "").strip() if server.key_env == "OPENAI_API_KEY" else ""
             model = Model("openai-chat", name, base_url=base_url or server.base_url, keys=[key])
-            return Chosen((model,), f"{name} at {server.name}, for {server.key_env} is set")
+            return Chosen((model,), f"{name} at {server.name}, because {server.key_env} is set")
     return None
+
+
+async def _running() -> Chosen | None:
+    """A model of a server that runs on this machine already."""
+    from turnkeeper.providers.local.discover import discover
+
+    found = await discover()
+    if found is None:
+        return None
+    model = Model("openai-chat", found.models[0], base_url=found.base_url)
+    return Chosen((model,), f"{model.name} on {found.kind} at {found.base_url}, because it runs on this machine")
+
+
+@asynccontextmanager
+async def _served(name: str, config: Config, data_folder: Path) -> AsyncGenerator[Chosen]:
+    from turnkeeper.providers.local.server import LocalServer
+    from turnkeeper.providers.local.weights import CATALOGUE, LocalModelError, locate
+
+    local = [model.name for model in CATALOGUE]
+    if name and name not in local and not name.endswith(".gguf"):
+        known = ", ".join([*config.models, *local])
+        raise ConfigurationError(
+            f"There is no model {name!r} here. Known: {known}; a .gguf file by its path; or any model of a server, "
+            "with --base-url and --key-env."
+        )
+    if not name:
+        name = _best_present(data_folder)
+    try:
+        weights = locate(name, data_folder)
+    except LocalModelError as problem:
+        raise LocalModelError(f"{problem} Or set OPENAI_API_KEY, or name a server with --base-url.") from None
+    async with LocalServer.of(weights) as server:
+        own = weights.model.source is None
+        quirks: dict[str, Any] = {"context_window": weights.model.context_window, "prefill": True}
+        quirks["tools"] = "native" if own else "none"
+        model = Model(
+            "openai-chat", weights.model.name, server.base_url, temperature=0.3, max_output_tokens=1024, quirks=quirks
+        )
+        why = f"{weights.model.title}, the embedded model, for no key is set and no server runs here"
+        if own or name != EMBEDDED:
+            why = f"{weights.model.title}, on this machine"
+        yield Chosen((model,), why, _note(weights.model.name, weights.model.note))
+
+
+def _best_present(data_folder: Path) -> str:
+    """The better embedded model where someone brought it, else the small one."""
+    from turnkeeper.providers.local.weights import QWEN_CODER, LocalModelError, installed_path
+
+    try:
+        return BETTER if installed_path(QWEN_CODER, data_folder) is not None else EMBEDDED
+    except LocalModelError:
+        return EMBEDDED
+
+
+def _note(name: str, note: str) -> str:
+    if name != EMBEDDED:
+        return note
+    return f"{note} A better one: `turnkeeper model get {BETTER}` (1.1 GB), or set a provider's key."

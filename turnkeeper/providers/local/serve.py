@@ -59,9 +59,12 @@ def _params(llama: Any, options: dict[str, Any]) -> Any:
     params.hostnames = ["127.0.0.1"]
     params.port = 0  # the system chooses a free one
     params.n_parallel = options["parallel"]
-    params.n_ctx = options["context_window"] * options["parallel"]  # llama.cpp divides it among the slots
+    params.n_ctx = options["context_window"] * options["parallel"]  # it is divided among the slots
+    # Not `kv_unified`: with one pool for all, two long conversations at once both fail in the middle of a word.
     params.cpuparams.n_threads = options["threads"]
     params.cpuparams_batch.n_threads = options["threads"]
+    params.n_batch = options["prompt_batch"]
+    params.n_ubatch = options["prompt_batch"]
     params.cache_ram_mib = options["cache_mib"]
     params.verbosity = _ERRORS_ONLY
     params.ui = False

@@ -1,0 +1,126 @@
+# The command line. Everything that a command needs is imported in it, so that `turnkeeper --help` is quick.
+#
+# Whatever a person can mend ends in one sentence on standard error and exit code 1; a usage mistake in 2; Ctrl-C in 130.
+
+"""`turnkeeper`: chat, demo, turns, parse, model."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from turnkeeper.errors import TurnkeeperError
+
+
+def main() -> None:
+    """Runs the command line and exits."""
+    try:
+        code: int = group.main(standalone_mode=False) or 0
+    except click.ClickException as problem:
+        problem.show()
+        sys.exit(problem.exit_code)
+    except TurnkeeperError as problem:
+        click.echo(f"turnkeeper: {problem}", err=True)
+        sys.exit(1)
+    except (KeyboardInterrupt, click.Abort):
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of our output has left
+        sys.stderr.close()
+        sys.exit(141)
+    sys.exit(code)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="turnkeeper")
+def group() -> None:
+    """A chat with a language model that finishes its reply, and a record of all that happened."""
+
+
+@group.command()
+@click.option("--once", metavar="TEXT", help="Answer TEXT and leave; - reads it from standard input.")
+@click.option("--json", "as_json", is_flag=True, help="With --once: print one JSON event a line.")
+@click.option("--model", default="", metavar="NAME", help="A model of turnkeeper.toml, a local model, or a .gguf file.")
+@click.option("--base-url", default="", metavar="URL", help="Where the model is served, such as http://127.0.0.1:8080/v1.")
+@click.option("--key-env", default="", metavar="NAME", help="The environment variable that holds the key for --base-url.")
+@click.option(
+    "--tools", default="offline", metavar="SET", help="offline (default), online (adds the web), none, or names: a,b."
+)
+@click.option("--config", type=click.Path(path_type=Path), help="The configuration file; else turnkeeper.toml here.")
+@click.option(
+    "--journal", default="", metavar="URL", help="Where turns are recorded; else a file in the data folder; none for nowhere."
+)
+def chat(**options: str | bool | Path | None) -> int:
+    """Chat with a model, in this terminal."""
+    from turnkeeper.surfaces.terminal.command import ChatOptions, chat_command
+
+    return chat_command(ChatOptions.of(options))
+
+
+@group.command()
+@click.option("--fast", is_flag=True, help="Leave out the pauses.")
+def demo(fast: bool) -> int:
+    """A show of three minutes: tools, parallel tools, a hang that times out, a kill. Nothing leaves this machine."""
+    from turnkeeper.surfaces.terminal.demo import demo_command
+
+    return demo_command(fast=fast)
+
+
+@group.command()
+@click.argument("turn_id", required=False)
+@click.option("--limit", default=20, type=click.IntRange(1, 10_000), help="How many turns are listed.")
+@click.option("--journal", default="", metavar="URL", help="The journal; else the one in the data folder.")
+def turns(turn_id: str | None, limit: int, journal: str) -> int:
+    """List the recorded turns, or show one as a timeline."""
+    from turnkeeper.surfaces.terminal.turns import turns_command
+
+    return turns_command(turn_id, limit, journal)
+
+
+@group.command()
+@click.argument("family")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--chunk", default=0, type=click.IntRange(0), metavar="N", help="Feed the file in pieces of N bytes.")
+def parse(family: str, file: Path, chunk: int) -> int:
+    """Print what the parser of FAMILY makes of a recorded answer, as one JSON object."""
+    import json
+
+    from turnkeeper.providers.report import report
+    from turnkeeper.settings import read_file
+
+    data = read_file(file)
+    pieces = [data[at : at + chunk] for at in range(0, len(data), chunk)] if chunk else [data]
+    click.echo(json.dumps(report(family, pieces), ensure_ascii=False, indent=2).encode("utf-8", "replace").decode())
+    return 0
+
+
+@group.group()
+def model() -> None:
+    """The models that run on this machine."""
+
+
+@model.command("list")
+def model_list() -> int:
+    """List the local models and what is here of them."""
+    from turnkeeper.surfaces.terminal.models import list_command
+
+    return list_command()
+
+
+@model.command("get")
+@click.argument("name")
+def model_get(name: str) -> int:
+    """Bring a local model to this machine; a cut download goes on where it stopped."""
+    from turnkeeper.surfaces.terminal.models import get_command
+
+    return get_command(name)
+
+
+@model.command("remove")
+@click.argument("name")
+def model_remove(name: str) -> int:
+    """Remove a local model from this machine."""
+    from turnkeeper.surfaces.terminal.models import remove_command
+
+    return remove_command(name)

@@ -1,0 +1,193 @@
+"""`turnkeeper chat`: from its options to a running chat."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import click
+import msgspec
+from msgspec import Struct
+
+from turnkeeper.config import Config, read_config
+from turnkeeper.delivery.notices import Language
+from turnkeeper.engine import Engine, Host
+from turnkeeper.errors import ConfigurationError
+from turnkeeper.loop.turn import Approval
+from turnkeeper.providers.local.weights import user_data_folder
+from turnkeeper.redaction import RedactingFilter, Redactor
+from turnkeeper.settings import environment
+from turnkeeper.surfaces.choose import Chosen, Wish, opened
+from turnkeeper.surfaces.terminal.chat import CHANNEL, chat_live, chat_piped
+from turnkeeper.surfaces.terminal.painter import Painter
+from turnkeeper.tools.builtin import builtin_tools
+from turnkeeper.tools.tool import Tool
+from turnkeeper.types.turn import TurnResult
+
+_SYSTEM = (
+    "You are a helpful assistant in a chat. Answer briefly and clearly. Use a tool where it helps; never invent its result."
+)
+
+
+class ChatOptions(Struct, frozen=True):
+    """What the command line says; "" and None for nothing."""
+
+    once: str | None = None
+    as_json: bool = False
+    model: str = ""
+    base_url: str = ""
+    key_env: str = ""
+    tools: str = "offline"
+    config: Path | None = None
+    journal: str = ""
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> ChatOptions:
+        """From the command's own names and values."""
+        return cls(**options)
+
+
+def chat_command(options: ChatOptions) -> int:
+    """Runs the chat. Returns the exit code: 0 where all was answered, 1 where something was not, 130 where it was stopped."""
+    if options.as_json and options.once is None:
+        raise ConfigurationError("--json goes with --once TEXT.")
+    env = environment()
+    config = read_config(options.config, env, folders=(Path.cwd(), user_data_folder(env)))
+    if config.language not in ("en", "ja"):
+        raise ConfigurationError(f"{config.path}: `language` in [chat] must be en or ja, not {config.language!r}.")
+    return asyncio.run(_chat(options, config, env))
+
+
+async def _chat(options: ChatOptions, config: Config, env: Mapping[str, str]) -> int:
+    data_folder = user_data_folder(env)
+    async with opened(_wish(options, env), config, env, data_folder) as chosen:
+        _keep_secrets_from_logs(chosen)
+        if not options.as_json:
+            _introduce(chosen, quiet=options.once is not None)
+        engine = Engine(
+            models=chosen.models,
+            tools=_tools(options.tools),
+            settings=config.settings,
+            journal=_journal(options, config, data_folder),
+            host=Host(
+                system_prompt=config.system_prompt or _SYSTEM,
+                approve=_ask if sys.stdin.isatty() and options.once is not None else None,
+                folders=config.folders,
+            ),
+        )
+        async with engine:
+            if options.once is not None:
+                return await _once(engine, options, cast(Language, config.language))
+            if sys.stdin.isatty() and sys.stdout.isatty():
+                await chat_live(engine, _painter_maker(config))
+                return 0
+            return 0 if await chat_piped(engine, _painter_maker(config)) else 1
+
+
+async def _once(engine: Engine, options: ChatOptions, language: Language) -> int:
+    text = options.once or ""
+    if text == "-":
+        text = await asyncio.to_thread(sys.stdin.read)
+    stop = asyncio.get_running_loop()
+    stop.add_signal_handler(signal.SIGINT, lambda: asyncio.ensure_future(engine.stop(CHANNEL)))
+    if options.as_json:
+        result: TurnResult | None = None
+        async for event in engine.stream(text, channel=CHANNEL):
+            _write(msgspec.json.encode(event).decode() + "\n")
+            result = getattr(event, "result", result)
+        return _code(result)
+    painter = Painter(_write, colour=sys.stdout.isatty(), language=language)
+    result = await engine.run(text, channel=CHANNEL, sink=painter)
+    painter.end_line()
+    return _code(result)
+
+
+def _code(result: TurnResult | None) -> int:
+    if result is None or result.end in ("error", "timeout", "empty_response"):
+        return 1
+    return 130 if result.end == "stopped_by_user" else 0
+
+
+def _wish(options: ChatOptions, env: Mapping[str, str]) -> Wish:
+    key = env.get(options.key_env, "") if options.key_env else ""
+    if options.key_env and not key:
+        raise ConfigurationError(f"The environment variable {options.key_env} (--key-env) is not set; put the key into it.")
+    if options.key_env and not options.base_url:
+        raise ConfigurationError("--key-env goes with --base-url, the address that the key is for.")
+    return Wish(options.model, options.base_url, key)
+
+
+def _tools(wanted: str) -> list[Tool]:
+    """The tools that `--tools` names."""
+    if wanted == "none":
+        return []
+    offline = builtin_tools()
+    if wanted == "offline":
+        return offline
+    every = builtin_tools(online=True)
+    if wanted == "online":
+        return every
+    known = {tool.name: tool for tool in every}
+    names = [name.strip() for name in wanted.split(",") if name.strip()]
+    for name in names:
+        if name not in known:
+            raise ConfigurationError(f"There is no built-in tool {name!r} (--tools); known: {', '.join(known)}.")
+    return [known[name] for name in names]
+
+
+def _journal(options: ChatOptions, config: Config, data_folder: Path) -> str | None:
+    if options.journal == "none":
+        return None
+    return options.journal or config.journal or journal_url(data_folder)
+
+
+def journal_url(data_folder: Path) -> str:
+    """The journal in the data folder, which is made where it is missing. Raises ConfigurationError where it can't be."""
+    try:
+        data_folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise ConfigurationError(
+            f"The data folder {data_folder} can't be made: {problem.strerror}; set TURNKEEPER_DATA or use --journal none."
+        ) from None
+    return f"sqlite:///{data_folder / 'turns.db'}"
+
+
+def _introduce(chosen: Chosen, *, quiet: bool) -> None:
+    lines = [f"Model: {chosen.why}.", chosen.note]
+    if not quiet:
+        lines.append("Type a message; /help lists what else you can type.")
+    for line in lines:
+        if line:
+            click.echo(click.style(line, dim=True), err=quiet)
+
+
+def _painter_maker(config: Config) -> Callable[[Callable[[str], None]], Painter]:
+    return lambda write: Painter(write, colour=sys.stdout.isatty(), language=cast(Language, config.language))
+
+
+async def _ask(approval: Approval) -> bool:
+    """Asks at the terminal whether a tool may run."""
+    return await asyncio.to_thread(click.confirm, f"Run {approval.tool}({approval.arguments})?", default=False)
+
+
+def _keep_secrets_from_logs(chosen: Chosen) -> None:
+    """S16.2a: set before anything can log, on the handler, over the formatted text."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    handler.addFilter(RedactingFilter(Redactor(key for model in chosen.models for key in model.keys)))
+    logging.basicConfig(level=logging.ERROR, handlers=[handler])
+
+
+def _write(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except UnicodeEncodeError:
+        encoding = sys.stdout.encoding or "ascii"
+        sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+        sys.stdout.flush()
