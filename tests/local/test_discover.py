@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -16,6 +17,12 @@ from aiohttp.test_utils import TestServer
 from turnkeeper.providers.local.discover import PLACES, Found, Place, discover
 
 LISTING = {"ollama": "/api/tags", "llama.cpp": "/v1/models", "lm-studio": "/v1/models"}
+
+
+async def elsewhere(_: web.Request) -> web.Response:
+    return web.json_response({"data": [{"id": "far"}]})
+
+
 Serve = Callable[..., Coroutine[Any, Any, Place]]
 
 
@@ -31,7 +38,7 @@ async def serve() -> AsyncIterator[Serve]:
 
             app = web.Application()
             app.router.add_get(LISTING[kind], handle)
-            app.router.add_get("/moved", lambda _: web.json_response({"data": [{"id": "far"}]}))
+            app.router.add_get("/moved", elsewhere)
             server = await stack.enter_async_context(TestServer(app, host="127.0.0.1"))
             return Place(kind, str(server.make_url("")).rstrip("/"), LISTING[kind])  # type: ignore[arg-type]
 
@@ -103,8 +110,6 @@ async def test_a_redirect_is_not_followed(serve: Serve) -> None:
 
 
 async def test_a_packed_answer_is_not_unpacked(serve: Serve) -> None:
-    import gzip
-
     place = await serve("llama.cpp", gzip.compress(b'{"data":[{"id":"tide"}]}'), headers={"Content-Encoding": "gzip"})
     assert await discover([place], limit_s=5) is None
 

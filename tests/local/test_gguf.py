@@ -25,10 +25,12 @@ def gguf(*entries: bytes, version: int = 3) -> bytes:
 
 
 NUMBERS = text("general.numbers") + struct.pack("<IIQ3I", 9, 4, 3, 1, 2, 3)
-VOCABULARY = text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 2) + text("a") + text("b")
+TAGS = text("general.tags") + struct.pack("<IIQ", 9, 8, 2) + text("chat") + text("small")
+VOCABULARY = text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 30_000) + text("a") + text("b")
 WHOLE = gguf(
     entry("general.architecture", "llama"),
     NUMBERS,
+    TAGS,
     entry("general.name", "Tide"),
     entry("general.license", "mit"),
     entry("llama.context_length", 2048),
@@ -51,7 +53,7 @@ def test_any_cut_before_the_vocabulary_is_a_value_error(tmp_path: Path) -> None:
     path = tmp_path / "a.gguf"
     for length in range(WHOLE.index(b"tokenizer.ggml.tokens")):
         path.write_bytes(WHOLE[:length])
-        with pytest.raises(ValueError, match="GGUF|middle"):
+        with pytest.raises(ValueError, match=r"GGUF|middle"):
             read_header(path)
 
 

@@ -62,7 +62,7 @@ class Page(BaseHTTPRequestHandler):
         if not head:
             self.wfile.write(body)
 
-    def log_message(self, format: str, *args: object) -> None: ...
+    def log_message(self, *_: object) -> None: ...
 
 
 @pytest.fixture

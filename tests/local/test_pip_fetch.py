@@ -84,7 +84,7 @@ class Page(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: object) -> None: ...
+    def log_message(self, *_: object) -> None: ...
 
 
 @pytest.fixture

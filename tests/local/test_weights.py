@@ -56,7 +56,7 @@ def test_the_catalogue_adds_up() -> None:
 def test_an_unknown_name_is_answered_with_a_near_one(tmp_path: Path) -> None:
     with pytest.raises(LocalModelError, match=r"no local model `qwen2.5-coder`; did you mean `qwen2.5-coder-1.5b`"):
         find_model("qwen2.5-coder")
-    with pytest.raises(LocalModelError, match="known are smollm2-135m and qwen2.5-coder-1.5b"):
+    with pytest.raises(LocalModelError, match=r"known are smollm2-135m and qwen2\.5-coder-1\.5b"):
         locate("zzz", tmp_path)
 
 

@@ -194,7 +194,11 @@ def _first(items: Iterator[Any]) -> list[Any]:
     taken: list[Any] = []
     for item in items:
         if len(taken) >= _MOST_ITEMS:
-            taken.append(("...", "(more left out)") if isinstance(item, tuple) and len(cast(tuple[Any, ...], item)) == 2 else "(more left out)")
+            taken.append(
+                ("...", "(more left out)")
+                if isinstance(item, tuple) and len(cast(tuple[Any, ...], item)) == 2
+                else "(more left out)"
+            )
             break
         taken.append(item)
     return taken

@@ -63,7 +63,9 @@ def read_signature(function: Callable[..., Any], name: str, context_type: type) 
         required = parameter.default is parameter.empty
         model = hint if _validates_itself(hint) else None
         parameters.append(
-            Parameter(parameter.name, dict[str, Any] if model else hint, required, None if required else parameter.default, model)
+            Parameter(
+                parameter.name, dict[str, Any] if model else hint, required, None if required else parameter.default, model
+            )
         )
     return Signature(tuple(parameters), _struct(parameters, name), context)
 
@@ -132,7 +134,14 @@ def _unknown(name: str, known: list[str]) -> str:
 def _expected(parameter: Parameter) -> str:
     kind: object = parameter.model or parameter.type
     named = getattr(kind, "__name__", None) if not typing.get_args(kind) else None
-    plain = {"str": "text", "int": "a whole number", "float": "a number", "bool": "true or false", "list": "a list", "dict": "an object"}
+    plain = {
+        "str": "text",
+        "int": "a whole number",
+        "float": "a number",
+        "bool": "true or false",
+        "list": "a list",
+        "dict": "an object",
+    }
     return plain.get(named or "", named or str(kind).replace("typing.", ""))
 
 

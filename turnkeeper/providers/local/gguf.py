@@ -15,6 +15,7 @@ MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
 _MOST_KEYS = 4096
 _LONGEST_TEXT = 1 << 20
+_FEW_TEXTS = 256  # tags, languages; a vocabulary has thousands
 _STRING, _ARRAY = 8, 9
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 
@@ -68,8 +69,12 @@ def _metadata(file: BinaryIO, keys: int) -> dict[str, str | int]:
 
 
 def _skip_array(file: BinaryIO) -> bool:
-    """Step over an array of numbers; False at any other, for then the vocabulary has been reached."""
+    """Step over an array of numbers or of a few strings; False at any other, for then the vocabulary is reached."""
     kind, count = _unpack(file, "IQ")
+    if kind == _STRING and count <= _FEW_TEXTS:
+        for _ in range(count):
+            _text(file)
+        return True
     if kind not in _NUMBERS:
         return False
     file.seek(int(count) * struct.calcsize("<" + _NUMBERS[kind]), 1)
