@@ -27,12 +27,13 @@ from turnkeeper.journal.folds import exchanges
 from turnkeeper.journal.journal import Journal, MemoryJournal
 from turnkeeper.loop.recorder import Recorder
 from turnkeeper.loop.signals import TurnSignals
-from turnkeeper.loop.turn import Approve, ToolServices, Turn
+from turnkeeper.loop.turn import READ_MORE, Approve, ToolServices, Turn
 from turnkeeper.providers.model import Model
 from turnkeeper.providers.provider import Provider
 from turnkeeper.providers.transport import Transport
 from turnkeeper.redaction import Redactor
 from turnkeeper.settings import Settings
+from turnkeeper.tools.builtin.read_more import read_more_tool
 from turnkeeper.tools.context import MemoryNotes, Notes
 from turnkeeper.tools.exposure import Exposure
 from turnkeeper.tools.results import Results
@@ -91,7 +92,7 @@ class Engine:
         self._settings = settings or Settings()
         self._host = host or Host()
         self._redactor = Redactor(secret for model in models for secret in [*model.keys, *model.headers.values()])
-        self._toolbox = Toolbox(tools)
+        self._toolbox = _toolbox(tools)
         self._exposure = Exposure(self._toolbox, self._settings)
         self._services = ToolServices(
             notes=self._host.notes,
@@ -283,6 +284,13 @@ class Engine:
     def _new_id(self) -> str:
         """An id that sorts by time: milliseconds, then chance."""
         return f"{int(self._host.clock() * 1000):011x}{self._host.random.getrandbits(36):09x}"
+
+
+def _toolbox(tools: Iterable[Tool]) -> Toolbox:
+    """The tools, and the one that pages through results that were cut; it is offered when there is one (S6.5)."""
+    given = list(tools)
+    paging = [] if any(getattr(tool, "name", "") == READ_MORE for tool in given) else [read_more_tool()]
+    return Toolbox([*given, *paging])
 
 
 def _journal(journal: str | Journal | None, redactor: Redactor) -> Journal:

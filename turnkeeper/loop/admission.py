@@ -71,10 +71,13 @@ def _find(turn: Turn, state: LoopState, name: str) -> Tool | Failed:
     if isinstance(found, Missing):
         meant = f" Did you mean {found.nearest}?" if found.nearest else ""
         return Failed("unknown_tool", f"There is no tool named {name[:80]!r}.{meant}", _available(turn))
-    if found.name not in turn.exposed:  # S6.2
+    if found.name not in turn.offered:  # S6.2
         return Failed("not_exposed", f"The tool {found.name} is not offered in this turn.", _available(turn))
     if found.name in state.switched_off:  # S7.1
         return Failed("not_available", f"The tool {found.name} has done its work; it can't be used again in this turn.")
+    unavailable = found.options.available() if found.options.available is not None else None
+    if unavailable:  # S6.3: "not this turn", and not "this provider can't"
+        return Failed("not_available", f"The tool {found.name} can't be used in this turn: {unavailable}.")
     return found
 
 
@@ -114,5 +117,5 @@ def _is_refused_repeat(repetition: Repetition, call: ToolCall, refusal: int) -> 
 
 
 def _available(turn: Turn) -> str:
-    names = sorted(turn.exposed)
+    names = sorted(turn.offered)
     return f"Available: {', '.join(names[:50])}." if names else "No tools are available in this turn."

@@ -32,6 +32,9 @@ class Approval(Struct, frozen=True):
     arguments: str
 
 
+READ_MORE = "read_more"
+"""The tool that pages through a result that was cut (S6.5)."""
+
 Approve = Callable[[Approval], Awaitable[bool]]
 """Asks a person; anything but True, an exception included, refuses."""
 
@@ -76,10 +79,17 @@ class Turn:
     redactor: Redactor
     abandoned: set[asyncio.Future[object]]
 
+    @property
+    def offered(self) -> frozenset[str]:
+        """The tools that may be called now: the exposed ones, and `read_more` once a result of this channel was cut."""
+        return self.exposed | {READ_MORE} if self.services.results.any(self.channel) else self.exposed
+
     def specs(self, without: frozenset[str]) -> tuple[ToolSpec, ...]:
         """The tools that the model is told of, in one fixed order (S3.10b). `without`: those that were switched off."""
-        hidden = without.union(spec.name for spec in self.toolbox.specs if spec.name not in self.exposed)
-        return tuple(spec for spec in self.toolbox.specs if spec.name not in hidden) if hidden else self.toolbox.specs
+        offered = self.offered - without
+        if len(offered) == len(self.toolbox.specs):
+            return self.toolbox.specs
+        return tuple(spec for spec in self.toolbox.specs if spec.name in offered)
 
 
 @dataclass(frozen=True, slots=True)

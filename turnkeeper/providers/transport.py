@@ -73,11 +73,14 @@ class Answer:
         """The bytes that came since the last call, b"" at the end. A lost connection is an end, and sets `broken`."""
         import aiohttp
 
+        content = self._response.content
         try:
-            return await self._response.content.readany()
+            return await content.readany()
         except (aiohttp.ClientError, ConnectionError):
+            if self.broken:
+                return b""
             self.broken = True
-            return b""
+            return _buffered(content)
 
     async def read_error(self) -> bytes:
         """The first 64 KiB of an error answer's body."""
@@ -144,6 +147,13 @@ class Transport:
             headers={"User-Agent": "turnkeeper"},
         )
         return self._session
+
+
+def _buffered(content: aiohttp.StreamReader) -> bytes:
+    """What had come before the connection was lost. aiohttp raises before it hands that out; people should still see it."""
+    rest = b"".join(content._buffer)  # pyright: ignore[reportPrivateUsage]
+    content._buffer.clear()  # pyright: ignore[reportPrivateUsage]
+    return rest
 
 
 def _said(problem: Exception, connect_timeout_s: float) -> str:

@@ -28,7 +28,7 @@ class Exposure:
     def __init__(self, toolbox: Toolbox, settings: Settings) -> None:
         self._toolbox = toolbox
         self._settings = settings
-        self._all = frozenset(spec.name for spec in toolbox.specs)
+        self._all = frozenset(spec.name for spec in toolbox.specs if spec.name != "read_more")  # S6.5: see Turn.offered
         self._recent: dict[str, dict[str, int]] = {}
 
     def choose(self, channel: str, text: str) -> Exposed:
@@ -39,6 +39,8 @@ class Exposure:
         names: set[str] = set()
         notes: list[str] = []
         for tool in self._toolbox.tools:
+            if tool.name not in self._all:
+                continue
             word = _trigger(tool.options.triggers, text)
             if not tool.options.triggers or recent.get(tool.name):
                 names.add(tool.name)

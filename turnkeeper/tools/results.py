@@ -63,6 +63,10 @@ class Results:
 
         return keep
 
+    def any(self, channel: str) -> bool:
+        """Whether a result of this channel was cut."""
+        return channel in self._texts
+
     def whole(self, channel: str, handle: str) -> str | None:
         """The whole text of a handle; None where it is unknown in this channel, or gone."""
         return self._texts.get(channel, {}).get(handle)

@@ -1,0 +1,210 @@
+# One side, in a process of its own, on the client's core: `python -m bench.worker SIDE PORT`.
+#
+# A line of JSON on the standard input says which turns to run; a line on the standard output says what they cost. Between
+# two commands the process sleeps. CPU time is the whole process's, with all its threads (the journal's writer, for one).
+
+"""Runs turns of one side and measures them."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import cProfile
+import gc
+import pstats
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from bench.cores import client_core, pin
+from bench.reads import count_reads
+from bench.reference import Reference
+from bench.scenarios import PROMPT, Call, Outcome, Scenario, all_scenarios
+from bench.tools import tool_functions
+
+SideName: TypeAlias = Literal["reference", "engine", "effectful"]
+
+
+class Command(Struct):
+    """Run `turns` turns of `scenario`."""
+
+    scenario: str
+    turns: int
+
+
+class Measured(Struct):
+    """What they cost: seconds of CPU and of the clock. `digests`: of the outcomes, each kind once.
+
+    stamps: for each turn that ran alone, CPU seconds from its beginning to each of its tool calls.
+    """
+
+    cpu_s: float
+    wall_s: float
+    digests: list[str]
+    stamps: list[list[float]]
+
+
+class Side(Protocol):
+    """Who runs turns."""
+
+    async def turn(self, scenario: Scenario, channel: str) -> object:
+        """Runs one turn in `channel`."""
+        ...
+
+    def outcome(self, result: object) -> Outcome:
+        """What `turn` returned, as both sides say it."""
+        ...
+
+    async def forget(self, channels: list[str]) -> None:
+        """Makes the next turn in each channel a first one. Not measured."""
+        ...
+
+    async def close(self) -> None:
+        """Ends all."""
+        ...
+
+
+class ReferenceSide:
+    """The reference."""
+
+    def __init__(self, port: int, stamps: list[float]) -> None:
+        self._reference = Reference(port, tool_functions(stamps))
+
+    async def turn(self, scenario: Scenario, channel: str) -> Outcome:
+        return await self._reference.turn(scenario.name, PROMPT)
+
+    def outcome(self, result: object) -> Outcome:
+        assert isinstance(result, Outcome)
+        return result
+
+    async def forget(self, channels: list[str]) -> None:
+        """It remembers nothing."""
+
+    async def close(self) -> None:
+        await self._reference.close()
+
+
+class EngineSide:
+    """The engine as users get it: default settings, journal in a file, delivery, guards.
+
+    read_only: whether its tools say that they change nothing; those that do not wait for the journal before each call.
+    """
+
+    def __init__(self, port: int, stamps: list[float], *, read_only: bool) -> None:
+        from turnkeeper import Engine, Model, tool
+
+        self._folder = tempfile.TemporaryDirectory(prefix="turnkeeper-bench-")
+        self._make = lambda name: Engine(
+            models=[Model("openai-chat", name, base_url=f"http://127.0.0.1:{port}/v1", keys=["sk-bench-0123456789abcdef"])],
+            tools=[tool(read_only=read_only)(function) for function in tool_functions(stamps)],
+            journal=f"sqlite:///{Path(self._folder.name) / f'{name}.db'}",
+        )
+        self._engines: dict[str, Engine] = {}
+
+    async def turn(self, scenario: Scenario, channel: str) -> object:
+        engine = self._engines.get(scenario.name)
+        if engine is None:
+            engine = self._engines[scenario.name] = self._make(scenario.name)
+        return await engine.run(PROMPT, channel=channel)
+
+    def outcome(self, result: object) -> Outcome:
+        from turnkeeper import TurnResult
+
+        assert isinstance(result, TurnResult)
+        calls = tuple(Call(entry.call.name, entry.call.text, entry.content) for entry in result.history)
+        return Outcome(result.end, result.text, calls)
+
+    async def forget(self, channels: list[str]) -> None:
+        for engine in self._engines.values():
+            await asyncio.gather(*[engine.new_context(channel) for channel in channels])
+
+    async def close(self) -> None:
+        for engine in self._engines.values():
+            await engine.aclose()
+        self._folder.cleanup()
+
+
+class Worker:
+    """Measures a side."""
+
+    def __init__(self, side: Side, stamps: list[float]) -> None:
+        self._side = side
+        self._stamps = stamps
+        self._scenarios = all_scenarios()
+
+    async def run(self, command: Command) -> Measured:
+        """Runs the turns of a command, each in a channel of its own that is known and empty."""
+        scenario = self._scenarios[command.scenario]
+        channels = [f"channel{number}" for number in range(command.turns)]
+        await self._side.forget(channels)
+        run = self._together if scenario.at_once > 1 else self._in_a_row
+        gc.collect()
+        wall_s, cpu_s = time.perf_counter(), time.process_time()
+        results, stamps = await run(scenario, channels)
+        cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
+        return Measured(cpu_s, wall_s, sorted({self._side.outcome(result).digest for result in results}), stamps)
+
+    async def _together(self, scenario: Scenario, channels: list[str]) -> tuple[list[object], list[list[float]]]:
+        return await asyncio.gather(*[self._side.turn(scenario, channel) for channel in channels]), []
+
+    async def _in_a_row(self, scenario: Scenario, channels: list[str]) -> tuple[list[object], list[list[float]]]:
+        results: list[object] = []
+        stamps: list[list[float]] = []
+        for channel in channels:
+            self._stamps.clear()
+            begun = time.process_time()
+            results.append(await self._side.turn(scenario, channel))
+            stamps.append([stamp - begun for stamp in self._stamps])
+        return results, stamps
+
+
+def side_named(name: SideName, port: int, stamps: list[float]) -> Side:
+    """The side called `name`."""
+    if name == "reference":
+        return ReferenceSide(port, stamps)
+    return EngineSide(port, stamps, read_only=name == "engine")
+
+
+async def obey(side: Side, stamps: list[float], profile: cProfile.Profile | None) -> None:
+    """Runs one command after another until the input ends. The first one is not profiled: it only warms up."""
+    worker = Worker(side, stamps)
+    warm = False
+    try:
+        for line in sys.stdin:  # blocks the loop, as it should: nothing of ours runs between two commands
+            if profile is not None and warm:
+                profile.enable()
+            measured = await worker.run(msgspec.json.decode(line, type=Command))
+            if profile is not None:
+                profile.disable()
+            warm = True
+            print(msgspec.json.encode(measured).decode(), flush=True)
+    finally:
+        await side.close()
+
+
+def main() -> None:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(prog="python -m bench.worker")
+    parser.add_argument("side", choices=["reference", "engine", "effectful"])
+    parser.add_argument("port", type=int)
+    parser.add_argument("--profile", action="store_true", help="print where the time went, to standard error")
+    parser.add_argument("--reads", action="store_true", help="print how many network reads there were, to standard error")
+    options = parser.parse_args()
+    pin(client_core())
+    stamps: list[float] = []
+    reads = count_reads() if options.reads else None
+    profile = cProfile.Profile() if options.profile else None
+    asyncio.run(obey(side_named(options.side, options.port, stamps), stamps, profile))
+    if profile is not None:
+        pstats.Stats(profile, stream=sys.stderr).sort_stats("tottime").print_stats(40)
+    if reads is not None:
+        print(len(reads), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
