@@ -107,13 +107,13 @@ class Reference:
                 texts.append(text)
             if not answer.calls:
                 return Outcome("completed", "\n\n".join(texts), tuple(made))
-            calls = [(id, name, "".join(pieces)) for id, name, pieces in answer.calls]
-            asked = [{"id": id, "type": "function", "function": {"name": name, "arguments": a}} for id, name, a in calls]
+            calls = [(key, name, "".join(pieces)) for key, name, pieces in answer.calls]
+            asked = [{"id": key, "type": "function", "function": {"name": name, "arguments": a}} for key, name, a in calls]
             body += b"," + encode({"role": "assistant", "content": text or None, "tool_calls": asked})
-            for id, name, arguments in calls:
+            for key, name, arguments in calls:
                 result = await self._tools[name](**msgspec.json.decode(arguments))
                 made.append(Call(name, arguments, result))
-                body += b"," + encode({"role": "tool", "tool_call_id": id, "content": result})
+                body += b"," + encode({"role": "tool", "tool_call_id": key, "content": result})
 
     async def _stream(self, body: bytearray) -> _Pass:
         reader, writer = self._idle.pop() if self._idle else await asyncio.open_connection("127.0.0.1", self._port, limit=_READ)

@@ -19,10 +19,11 @@ from bench.tools import page_text, saved
 
 PROMPT = "Go through all of it, please."
 
-_WORDS = (
+_VOCABULARY = (
     "the tide and moon of water pulls rises falls between harbour twice each day while boats wait low stone café quiet "
     "lanterns drift along wall because gravity turns slowly north naïve fishers count ropes under grey light — again"
-).split()
+)
+_WORDS = _VOCABULARY.split()
 _PIECE = 4096  # characters of arguments in one chunk of the large call
 
 
@@ -61,11 +62,16 @@ class Scenario(Struct, frozen=True, kw_only=True):
     passes: tuple[tuple[bytes, ...], ...]
     outcome: Outcome
     target: float | None = None
-    gap_s: float = 100e-6
+    gap_s: float = 150e-6
     at_once: int = 1
     turns: int = 1
     burst: bool = False
     hold_at: int | None = None
+
+    @property
+    def together(self) -> bool:
+        """Whether its turns run side by side."""
+        return self.at_once > 1
 
     @property
     def events(self) -> int:
@@ -194,7 +200,7 @@ def all_scenarios() -> dict[str, Scenario]:
         _arguments(),
         _many("many", "200 turns at once, 5 ms a chunk", target=1.4, at_once=200, turns=200),
         _text("burst", "400 text chunks in one write", burst=True, turns=16),
-        _many("held", "turns that are held half-way", hold_at=20),
+        _many("held", "turns that are held half-way", hold_at=20, at_once=250),
     ]
     return {scenario.name: scenario for scenario in made}
 

@@ -32,9 +32,7 @@ from bench.scenarios import Scenario, all_scenarios
 
 _MODEL = re.compile(rb'"model":\s*"([^"]+)"')
 _LENGTH = re.compile(rb"content-length:\s*(\d+)", re.IGNORECASE)
-_HEAD = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"
-)
+_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 class Stats(Struct):

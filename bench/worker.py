@@ -1,7 +1,8 @@
 # One side, in a process of its own, on the client's core: `python -m bench.worker SIDE PORT`.
 #
 # A line of JSON on the standard input says which turns to run; a line on the standard output says what they cost. Between
-# two commands the process sleeps. CPU time is the whole process's, with all its threads (the journal's writer, for one).
+# two commands the process sleeps. It never makes the scenarios: megabytes of them, freed, would be room that hides what turns
+# take. CPU time is the whole process's, with all its threads (the journal's writer, for one).
 
 """Runs turns of one side and measures them."""
 
@@ -24,17 +25,18 @@ from msgspec import Struct
 from bench.cores import client_core, pin
 from bench.reads import count_reads
 from bench.reference import Reference
-from bench.scenarios import PROMPT, Call, Outcome, Scenario, all_scenarios
+from bench.scenarios import PROMPT, Call, Outcome
 from bench.tools import tool_functions
 
 SideName: TypeAlias = Literal["reference", "engine", "effectful"]
 
 
 class Command(Struct):
-    """Run `turns` turns of `scenario`."""
+    """Run `turns` turns of the scenario that `model` plays, together or one after another."""
 
-    scenario: str
+    model: str
     turns: int
+    together: bool
 
 
 class Measured(Struct):
@@ -52,7 +54,7 @@ class Measured(Struct):
 class Side(Protocol):
     """Who runs turns."""
 
-    async def turn(self, scenario: Scenario, channel: str) -> object:
+    async def turn(self, model: str, channel: str) -> object:
         """Runs one turn in `channel`."""
         ...
 
@@ -75,8 +77,8 @@ class ReferenceSide:
     def __init__(self, port: int, stamps: list[float]) -> None:
         self._reference = Reference(port, tool_functions(stamps))
 
-    async def turn(self, scenario: Scenario, channel: str) -> Outcome:
-        return await self._reference.turn(scenario.name, PROMPT)
+    async def turn(self, model: str, channel: str) -> Outcome:
+        return await self._reference.turn(model, PROMPT)
 
     def outcome(self, result: object) -> Outcome:
         assert isinstance(result, Outcome)
@@ -106,10 +108,10 @@ class EngineSide:
         )
         self._engines: dict[str, Engine] = {}
 
-    async def turn(self, scenario: Scenario, channel: str) -> object:
-        engine = self._engines.get(scenario.name)
+    async def turn(self, model: str, channel: str) -> object:
+        engine = self._engines.get(model)
         if engine is None:
-            engine = self._engines[scenario.name] = self._make(scenario.name)
+            engine = self._engines[model] = self._make(model)
         return await engine.run(PROMPT, channel=channel)
 
     def outcome(self, result: object) -> Outcome:
@@ -135,30 +137,28 @@ class Worker:
     def __init__(self, side: Side, stamps: list[float]) -> None:
         self._side = side
         self._stamps = stamps
-        self._scenarios = all_scenarios()
 
     async def run(self, command: Command) -> Measured:
         """Runs the turns of a command, each in a channel of its own that is known and empty."""
-        scenario = self._scenarios[command.scenario]
         channels = [f"channel{number}" for number in range(command.turns)]
         await self._side.forget(channels)
-        run = self._together if scenario.at_once > 1 else self._in_a_row
+        run = self._together if command.together else self._in_a_row
         gc.collect()
         wall_s, cpu_s = time.perf_counter(), time.process_time()
-        results, stamps = await run(scenario, channels)
+        results, stamps = await run(command.model, channels)
         cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
         return Measured(cpu_s, wall_s, sorted({self._side.outcome(result).digest for result in results}), stamps)
 
-    async def _together(self, scenario: Scenario, channels: list[str]) -> tuple[list[object], list[list[float]]]:
-        return await asyncio.gather(*[self._side.turn(scenario, channel) for channel in channels]), []
+    async def _together(self, model: str, channels: list[str]) -> tuple[list[object], list[list[float]]]:
+        return await asyncio.gather(*[self._side.turn(model, channel) for channel in channels]), []
 
-    async def _in_a_row(self, scenario: Scenario, channels: list[str]) -> tuple[list[object], list[list[float]]]:
+    async def _in_a_row(self, model: str, channels: list[str]) -> tuple[list[object], list[list[float]]]:
         results: list[object] = []
         stamps: list[list[float]] = []
         for channel in channels:
             self._stamps.clear()
             begun = time.process_time()
-            results.append(await self._side.turn(scenario, channel))
+            results.append(await self._side.turn(model, channel))
             stamps.append([stamp - begun for stamp in self._stamps])
         return results, stamps
 

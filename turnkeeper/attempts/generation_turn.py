@@ -46,7 +46,7 @@ class Attempted(Struct, frozen=True):
 
 
 async def run_generation_turn(turn: Turn, candidates: list[Candidate], provider: Callable[[Model, str], Provider]) -> Attempted:
-    """Tries `candidates` in order until one ends the turn; notices are given, the last of the text is not delivered yet."""
+    """Tries `candidates` in order until one ends the turn. The last of the text, and the notice, are left to the turn's end."""
     state = LoopState()
     records: list[AttemptRecord] = []
     finished = Finished(state, Finish("error"))
@@ -61,8 +61,6 @@ async def run_generation_turn(turn: Turn, candidates: list[Candidate], provider:
         if finish.end == "timeout":  # S3.2: another key of a silent model would be silent too
             remaining = [one for one in remaining if one.model is not candidate.model]
         state = _handed_on(finished.state)
-    if finished.finish.notice is not None:
-        await turn.delivery.notify(finished.finish.notice)
     return Attempted(finished.state, finished.finish, tuple(records))
 
 

@@ -9,7 +9,6 @@ from msgspec import Struct
 from turnkeeper.attempts.generation_turn import Attempted, plan, run_generation_turn
 from turnkeeper.channel.conversation import Context, Conversation
 from turnkeeper.channel.finaliser import Step, finalise
-from turnkeeper.delivery.delivery import Delivery
 from turnkeeper.journal.events import Admitted, Ended, Thought
 from turnkeeper.loop.build_result import build_result
 from turnkeeper.loop.recorder import Recorder
@@ -21,6 +20,7 @@ from turnkeeper.tools.exposure import Exposed
 from turnkeeper.types.messages import UserMessage
 from turnkeeper.types.turn import EndName, TurnResult
 
+_SHARE = 0.8  # of the finaliser's time that a send in flight may take, so that giving it up is part of the same step
 _ANSWER_SHARE = 4  # a quarter of the window is left for the answer, where the model names no output budget
 
 
@@ -57,6 +57,7 @@ async def run_turn(
         await finalise(
             [
                 Step("delivering the rest", lambda: _deliver_rest(turn)),
+                Step("giving the notice", lambda: _give_notice(turn, attempted)),
                 Step("recording the end", lambda: _record_end(turn, Ended(end, fault))),
             ],
             turn.settings.finaliser_timeout,
@@ -84,13 +85,13 @@ def context_for(conversation: Conversation, trigger: Trigger, model: Model, fixe
 
 
 async def _deliver_rest(turn: Turn) -> None:
-    delivery: Delivery = turn.delivery
-    delivery.end_message()
-    try:
-        await delivery.flush()
-    finally:
-        await delivery.settle(turn.settings.settle_timeout)
-        delivery.abandon()
+    await turn.delivery.finish(turn.settings.finaliser_timeout * _SHARE / 2)
+
+
+async def _give_notice(turn: Turn, attempted: Attempted | None) -> None:
+    """The one report of how the turn ended, where there is something to report (S3.6)."""
+    if attempted is not None and attempted.finish.notice is not None:
+        await turn.delivery.notify(attempted.finish.notice)
 
 
 async def _record_end(turn: Turn, ended: Ended) -> None:

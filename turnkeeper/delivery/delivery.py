@@ -125,10 +125,19 @@ class Delivery:
             if self._sending.done():
                 self._sending = None
 
-    def abandon(self) -> None:
-        """Gives up on a send that did not settle. Its message is on record as unconfirmed."""
-        if self._sending is not None:
-            self._sending.cancel()
+    async def finish(self, limit_s: float) -> None:
+        """Delivers all that is left. A send that does not settle within `limit_s` seconds is given up, with all after it:
+        its message is on record as unconfirmed, those after it were not sent."""
+        self.end_message()
+        try:
+            async with asyncio.timeout(limit_s):
+                await self.flush()
+        except TimeoutError:
+            sending, self._sending = self._sending, None
+            self._outbox.clear()
+            if sending is not None:
+                sending.cancel()
+                await asyncio.wait([sending], timeout=limit_s)
 
     async def say(self, text: str) -> None:
         """Posts a message of a tool's own into the channel, after what was written before."""

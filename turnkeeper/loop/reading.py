@@ -8,6 +8,7 @@ from typing import Protocol
 from turnkeeper.delivery.delivery import Delivery
 from turnkeeper.delivery.repeats import RepeatFilter
 from turnkeeper.delivery.stitch import Stitcher
+from turnkeeper.loop.signals import TurnSignals
 from turnkeeper.providers.provider import Parser
 from turnkeeper.types.calls import ToolCall
 from turnkeeper.types.ends import AskedCall
@@ -28,7 +29,8 @@ from turnkeeper.types.stream import (
 )
 from turnkeeper.types.usage import Usage
 
-_BOUNDARY = re.compile(r"(?:[.!?…。！？][\"')\]*_”’」』]*\s*|\n\s*)$")
+_BOUNDARY = re.compile(r"[.!?…][\"')\]*_”’]*(?=\s|$)|[。！？][”’」』）]*|\n")
+_AT_END = re.compile(rf"(?:{_BOUNDARY.pattern})\s*$")
 
 
 class TextFilter(Protocol):
@@ -46,11 +48,13 @@ class TextFilter(Protocol):
 class Reading:
     """Collects one pass. Text goes on to `delivery` at once, through `text_filter` where there is one.
 
+    signals: where a newer message shows, for which the text is broken off at the next clean boundary (S5.4).
     number: the pass's, which makes call ids of ours unique in the turn.
     """
 
-    def __init__(self, delivery: Delivery, text_filter: TextFilter | None, number: int) -> None:
+    def __init__(self, delivery: Delivery, text_filter: TextFilter | None, signals: TurnSignals, number: int) -> None:
         self._delivery = delivery
+        self._signals = signals
         self._start = len(delivery.shown)  # text before it belongs to the pass that this one carries on
         self.number = number
         self._filter = text_filter
@@ -68,8 +72,6 @@ class Reading:
         """Text has come."""
         self.interrupted = False
         """A newer message ended the reading at a clean boundary (S5.4)."""
-        self.too_large = False
-        """The answer went over `max_answer_bytes`."""
 
     @property
     def text(self) -> str:
@@ -97,6 +99,8 @@ class Reading:
         """Sorts the events of one network read. Returns whether any of them is progress (S5.1)."""
         progress = False
         for event in events:
+            if self.interrupted:
+                break
             match event:
                 case TextDelta(text):
                     self._take_text(text)
@@ -139,7 +143,7 @@ class Reading:
         if not self.begun or self._marks:
             return False
         shown = self._delivery.shown
-        return bool(_BOUNDARY.search(shown)) and shown.count("```") % 2 == 0
+        return bool(_AT_END.search(shown)) and shown.count("```") % 2 == 0
 
     def asked(self) -> tuple[AskedCall, ...]:
         """The calls, each with the visible text before it (S4.3)."""
@@ -159,12 +163,23 @@ class Reading:
         return text if text.strip() else ""
 
     def _take_text(self, text: str) -> None:
+        if self._signals.follow_up and self.begun and not self._marks:
+            text = self._up_to_boundary(text)
         self.begun = True
         self._pieces.append(text)
         if self._filter is not None:
             text = self._filter.feed(text)
         if text:
             self._delivery.write(text)
+
+    def _up_to_boundary(self, text: str) -> str:
+        """S5.4: the part of `text` up to the first place where it may be broken off; all of it where there is none."""
+        shown = self._delivery.shown
+        for found in _BOUNDARY.finditer(text):
+            if (shown + text[: found.end()]).count("```") % 2 == 0:
+                self.interrupted = True
+                return text[: found.end()]
+        return text
 
     def _mark(self) -> None:
         if self._filter is not None and not self._marks:

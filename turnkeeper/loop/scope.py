@@ -65,6 +65,8 @@ class Scope:
             self._first = self._last - self._begun
             self._limit_s = self._idle_s
             self._phase = "idle"
+            if self._idle_s is not None:  # the timer was set for the longer wait
+                self._arm(self._idle_s)
 
     def linger(self, limit_s: float) -> None:
         """All that matters has come: from now on the body has `limit_s` seconds to end."""

@@ -115,7 +115,7 @@ class LoopState(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The reply as people saw it; passes are joined by a blank line."""
-        return "\n\n".join([text.strip("\n") for text in self.texts])
+        return "\n\n".join([text.strip() for text in self.texts])
 
     def after_pass(self, end: PassEnd, usage: PassUsage, thoughts: tuple[str, ...], *, carried_on: bool) -> LoopState:
         """The state after a pass. `carried_on`: its text goes on with the last text (S9.4b)."""

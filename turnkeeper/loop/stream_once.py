@@ -20,6 +20,7 @@ from turnkeeper.loop.reading import Reading, TextFilter
 from turnkeeper.loop.scope import Scope
 from turnkeeper.loop.state import Beginning, LoopState
 from turnkeeper.loop.turn import Attempt, Turn, shown_arguments
+from turnkeeper.providers.classify import protocol_fault
 from turnkeeper.providers.tokens import estimate_tokens
 from turnkeeper.providers.transport import Answer, HttpRequest
 from turnkeeper.types.ends import Completed, Empty, Failed, FollowUp, PassEnd, Stopped, TimedOut, ToolCalls
@@ -48,12 +49,12 @@ async def stream_once(turn: Turn, attempt: Attempt, state: LoopState, purpose: P
     turn.recorder.note(PassStarted(number, purpose, len(request.body)))
 
     text_filter = _text_filter(turn, attempt, state, purpose)
-    reading = Reading(turn.delivery, text_filter, number)
+    reading = Reading(turn.delivery, text_filter, turn.signals, number)
     scope = Scope(
         turn.signals,
         first_s=turn.settings.first_token_timeout,
         idle_s=turn.settings.idle_timeout,
-        may_yield=lambda: not state.history and not reading.begun,
+        may_yield=lambda: reading.reached_boundary() if reading.begun else not state.history,
     )
     fault: Fault | None = None
     try:
@@ -75,7 +76,7 @@ async def stream_once(turn: Turn, attempt: Attempt, state: LoopState, purpose: P
 
 async def _read_answer(turn: Turn, attempt: Attempt, request: HttpRequest, reading: Reading, scope: Scope) -> None:
     """Reads the answer until it ends, or until nothing more of it is wanted."""
-    delivery, signals = turn.delivery, turn.signals
+    delivery = turn.delivery
     left = turn.settings.max_answer_bytes
     async with await attempt.provider.open(request) as answer:
         parser = attempt.provider.parser(answer.content_type, f"call_{turn.id[-8:]}_{reading.number}_")
@@ -89,13 +90,9 @@ async def _read_answer(turn: Turn, attempt: Attempt, request: HttpRequest, readi
             if delivery.due:
                 await delivery.flush()
                 scope.progressed()
-            if delivery.limit is not None or left < 0:
-                reading.too_large = left < 0
-                return
-            if signals.follow_up and reading.reached_boundary():
-                reading.interrupted = True
-                return
-            if not data:
+            if left < 0:
+                reading.fault = protocol_fault(f"an answer larger than {turn.settings.max_answer_bytes:,} bytes", b"")
+            if left < 0 or delivery.limit is not None or reading.interrupted or not data:
                 return
         await _read_to_end(answer, scope)
 

@@ -1,0 +1,93 @@
+# `make bench`. What is measured: measure.py. What is played: scenarios.py. Why the figures mean something: README.md.
+
+"""The command: the engine against the bare reference, in a table."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+from pathlib import Path
+
+import msgspec
+
+from bench import measure, report
+from bench.processes import BenchError, ServerProcess
+from bench.report import Report
+from bench.scenarios import Scenario, all_scenarios
+from bench.worker import SideName
+
+ROWS = ("text", "passes", "long", "arguments", "many", "burst", "effectful")
+FIGURES = ("import", "memory")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command. Returns the exit code: 1 where a result is wrong or, with --strict, a target is missed."""
+    options = _parser().parse_args(arguments)
+    try:
+        with ServerProcess() as server:
+            if options.profile:
+                measure.profile(server, *_scenario(options.profile))
+                return 0
+            if options.reads:
+                _print_reads(server, options.only)
+                return 0
+            return _measure(server, options)
+    except BenchError as problem:
+        print(problem, file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench.run", description=__doc__)
+    parser.add_argument("--only", choices=[*ROWS, *FIGURES], action="append", help="this row only; may be given again")
+    parser.add_argument("--quick", action="store_true", help="few repetitions, under 15 seconds: the figures are rough")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 where a target is missed")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
+    parser.add_argument("--profile", choices=ROWS, metavar="NAME", help="profile the engine in this row instead")
+    parser.add_argument("--reads", action="store_true", help="count network reads for each event instead")
+    return parser
+
+
+def _measure(server: ServerProcess, options: argparse.Namespace) -> int:
+    effort = measure.QUICK if options.quick else measure.FULL
+    made = Report(platform.python_version(), report.machine(), effort.repetitions, [], [])
+    report.print_head(made)
+    for name in _chosen(ROWS, options.only):
+        scenario, side = _scenario(name)
+        made.rows.append(measure.measure_row(server, scenario, effort, side))
+        report.print_row(made.rows[-1])
+        sys.stdout.flush()
+    print()
+    for name in _chosen(FIGURES, options.only):
+        memory = name == "memory"
+        made.figures.append(measure.measure_memory(server, _scenario("held")[0]) if memory else measure.measure_import())
+        report.print_figure(made.figures[-1])
+        sys.stdout.flush()
+    if options.json:
+        options.json.write_bytes(msgspec.json.format(msgspec.json.encode(made)))
+    wrong = any(row.wrong for row in made.rows)
+    return 1 if wrong or (options.strict and not report.all_met(made)) else 0
+
+
+def _print_reads(server: ServerProcess, only: list[str] | None) -> None:
+    print(f"{'network reads for each event':<30}{'reference':>10}{'engine':>10}")
+    for name in _chosen(ROWS, only):
+        scenario, side = _scenario(name)
+        reads = [measure.count_reads(server, scenario, one) for one in ("reference", side)]
+        print(f"{name:<30}{reads[0]:>10.2f}{reads[1]:>10.2f}")
+
+
+def _chosen(names: tuple[str, ...], only: list[str] | None) -> list[str]:
+    return [name for name in names if not only or name in only]
+
+
+def _scenario(row: str) -> tuple[Scenario, SideName]:
+    """The scenario of a row, and who runs it beside the reference."""
+    if row == "effectful":
+        return all_scenarios()["passes"], "effectful"
+    return all_scenarios()[row], "engine"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
