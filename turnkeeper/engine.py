@@ -9,7 +9,6 @@ import random
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -239,11 +238,7 @@ class Engine:
         return known
 
     async def _earlier(self, channel: str, turns: int) -> list[Recorded]:
-        if not turns:
-            return []
-        with suppress(JournalError):  # what can't be stored can't be read either; the turn goes on with what can
-            await self._journal.stored()
-        return await self._journal.channel(channel, turns)
+        return await self._journal.channel(channel, turns) if turns else []
 
     def _never_begun(self, trigger: Trigger) -> TurnResult:
         """A stop dropped the message while it waited: it ends on record, with a reason."""

@@ -32,6 +32,11 @@ _SHAPES = (
     r"(?<![A-Za-z0-9])eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}",
     r"(?<![\w-])[MNO][\w-]{22,27}\.[\w-]{6}\.[\w-]{27,}",
 )
+_BOT_TOKEN = re.compile(r"\.[\w-]{6}\.[\w-]{27,}")
+_MARKS = (
+    "api/webhooks/", "uthorization", "UTHORIZATION", "earer", "EARER", "key=", "KEY=", "Key=", "oken=", "OKEN=", "ecret=",
+    "ECRET=", "assword=", "ASSWORD=", "ignature=", "IGNATURE=",
+)  # fmt: skip
 _KEEP_FIRST = (
     r"(discord(?:app)?\.com/api/webhooks/\d+/)[\w-]+",
     r"([?&][\w-]*(?:key|token|secret|password|signature)=)[^&\s\"'<>\\]+",
@@ -50,12 +55,22 @@ class Redactor:
         self.values = tuple(sorted({form for value in values if len(value) >= _SHORTEST for form in _forms(value)}, key=len))
         exact = [re.escape(value) for value in reversed(self.values)]  # the longest first
         self._whole = re.compile("|".join([*exact, *_SHAPES]))
+        self._marks = (*self.values, *_STARTS, *_MARKS)
         self._tails = re.compile("|".join(_KEEP_FIRST), re.IGNORECASE)
 
     def text(self, text: str) -> str:
         """`text` without secrets."""
+        if not self._suspicious(text):
+            return text
         text = self._whole.sub(MASK, text)
         return self._tails.sub(_keep_first, text)
+
+    def _suspicious(self, text: str) -> bool:
+        """Whether a look with the patterns is worth its time: each of them needs one of these."""
+        for mark in self._marks:  # a plain loop: this is asked of every event on record
+            if mark in text:
+                return True
+        return "." in text and bool(_BOT_TOKEN.search(text))
 
     def json(self, data: bytes) -> bytes:
         """Encoded JSON without secrets."""
@@ -93,6 +108,8 @@ class RedactedStream:
 
     def close(self) -> str:
         """What is left when the text has ended."""
+        if not self._held:
+            return ""
         held, self._held = self._held, ""
         return self._redactor.text(held)
 

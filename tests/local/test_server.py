@@ -71,7 +71,7 @@ def alive(pid: int) -> bool:
     return not (stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z")  # dead, not yet collected
 
 
-def until(done: Callable[[], bool], limit_s: float = 15.0) -> None:
+def until(done: Callable[[], bool], limit_s: float = 30.0) -> None:
     """Wait for another process: there is nothing else to wait on."""
     end = time.monotonic() + limit_s
     while not done():
@@ -114,17 +114,17 @@ async def test_closing_the_connection_stops_the_generation(server: LocalServer, 
     async with http.post(f"{server.base_url}/chat/completions", json=body) as response:
         for _ in range(10):
             assert await response.content.readline()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         assert await answer(http, server, ask("Say hi.", 4))
 
 
 @needs_model
 @pytest.mark.model
 async def test_closing_while_a_long_prompt_is_read_stops_that_too(server: LocalServer, http: aiohttp.ClientSession) -> None:
-    body = ask("The tide comes in and goes out. " * 900, 4)  # some 7,200 tokens: over 20 s on 2 cores
+    body = ask("The tide comes in and goes out. " * 900, 4)  # some 7,200 tokens: 30 s on 2 cores
     response = await http.post(f"{server.base_url}/chat/completions", json=body)  # the head comes before the work
     response.close()
-    async with asyncio.timeout(12):
+    async with asyncio.timeout(20):
         assert await answer(http, server, ask("Say hi.", 4))
 
 

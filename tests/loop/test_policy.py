@@ -44,7 +44,7 @@ ROWS = [
     Row("a context item was taken up", "", LoopState(at=Restarted(), passes=1)),
     Row("the model asked for tools", "", LoopState(at=CALL, passes=1)),
     Row("tools ran", "a tool ended the turn", replace(ran(PLAIN, end_turn=True), tool_errors=5, passes=100)),
-    Row("tools ran", "10 times the same call with the same result", replace(ran(PLAIN), repetition=Repetition("a", "b", 10), tool_errors=5)),
+    Row("tools ran", "10 times the same call with the same result", replace(ran(PLAIN), repetition=Repetition(None, "b", 10), tool_errors=5)),
     Row("tools ran", "5 calls in a row failed", replace(ran(PLAIN), tool_errors=5, passes=100)),
     Row("tools ran", "100 passes were made", replace(ran(PLAIN, restart=ContextItem("x")), passes=100)),
     Row("tools ran", "a tool found context", ran(SILENT, restart=ContextItem("x"), text_before=True)),

@@ -27,7 +27,7 @@ from turnkeeper.journal import statements
 from turnkeeper.journal.events import Recorded, TurnEvent, kind_of
 
 _log = logging.getLogger(__name__)
-_LINGER_S = 0.005  # how long events wait for company
+_LINGER_S = 0.003  # how long events wait for company
 _KEPT = 100_000  # events kept while the store can't be written
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[TurnEvent] = msgspec.json.Decoder(TurnEvent)
@@ -45,7 +45,7 @@ class _Waiter(Struct):
 
 class _Batch(Struct):
     events: list[Recorded]
-    waiter: _Waiter | None = None
+    waiters: list[_Waiter]
     last: bool = False
 
 
@@ -60,6 +60,8 @@ class SqlJournal:
         self._name = name
         self._clean = clean
         self._waiting: list[Recorded] = []
+        self._waiters: list[_Waiter] = []
+        self._channels: set[str] | None = None  # those with something on record; None until it is known
         self._timer: asyncio.TimerHandle | None = None
         self._queue: queue.SimpleQueue[_Batch] = queue.SimpleQueue()
         self._broken: str | None = None
@@ -77,7 +79,11 @@ class SqlJournal:
         """Returns once all that was appended is committed. Raises JournalError."""
         loop = asyncio.get_running_loop()
         waiter = _Waiter(loop, loop.create_future(), "FULL" if durable else "NORMAL")
-        self._hand_over(waiter)
+        self._waiters.append(waiter)
+        if durable:
+            self._hand_over()
+        elif self._timer is None:  # others may end in the same moment, and share the commit
+            self._timer = loop.call_later(_LINGER_S, self._hand_over)
         await waiter.future
 
     @property
@@ -90,7 +96,13 @@ class SqlJournal:
         return await asyncio.to_thread(self._read, lambda connection: _turn(connection, turn_id))
 
     async def channel(self, channel: str, turns: int) -> list[Recorded]:
-        """The events of the channel's last turns."""
+        """The events of the channel's last turns; a channel of which nothing is on record costs no look at the disk."""
+        if self._channels is None:
+            self._channels = await asyncio.to_thread(self._known_channels)
+        if channel not in self._channels:
+            self._channels.add(channel)  # it will have something soon
+            return []
+        await self.stored()
         return await asyncio.to_thread(self._read, lambda connection: _channel(connection, channel, turns))
 
     async def latest(self, limit: int) -> list[Recorded]:
@@ -106,12 +118,20 @@ class SqlJournal:
         await asyncio.to_thread(self._thread.join)
         self._engine.dispose()
 
-    def _hand_over(self, waiter: _Waiter | None = None, *, last: bool = False) -> None:
+    def _hand_over(self, *, last: bool = False) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        events, self._waiting = self._waiting, []
-        self._queue.put(_Batch(events, waiter, last))
+        batch = _Batch(self._waiting, self._waiters, last)
+        self._waiting, self._waiters = [], []
+        self._queue.put(batch)
+
+    def _known_channels(self) -> set[str]:
+        try:
+            with self._engine.connect() as connection:
+                return set(connection.execute(statements.channels).scalars().all())
+        except SQLAlchemyError as problem:
+            raise JournalError(f"The journal {self._name} can't be read: {_short(problem)}.") from None
 
     def _read(self, work: Callable[[Connection], list[Recorded]]) -> list[Recorded]:
         try:
@@ -133,7 +153,7 @@ class SqlJournal:
                 last = any(batch.last for batch in batches)
                 kept += [one for batch in batches for one in batch.events]
                 del kept[:-_KEPT]
-                waiters = [batch.waiter for batch in batches if batch.waiter is not None]
+                waiters = [waiter for batch in batches for waiter in batch.waiters]
                 if self._write(connection, kept, waiters):
                     kept.clear()
                 self._tell(waiters)

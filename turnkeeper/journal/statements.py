@@ -54,6 +54,9 @@ turns_of_channel = (
     .limit(bindparam("turns", type_=Integer))
 )
 
+# The channels of which something is on record.
+channels = select(events.c.channel).distinct()
+
 # All events of some turns, oldest first.
 of_turns = select(events).where(events.c.turn_id.in_(bindparam("turn_ids", expanding=True))).order_by(events.c.id)
 

@@ -8,7 +8,7 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
-from turnkeeper.loop.repetition import identity
+from turnkeeper.loop.repetition import is_same_call
 from turnkeeper.loop.state import LoopState, Repetition
 from turnkeeper.loop.turn import Turn
 from turnkeeper.redaction import MASK
@@ -113,7 +113,7 @@ def _allowed(turn: Turn, state: LoopState, call: ToolCall, position: int) -> Fai
 
 
 def _is_refused_repeat(repetition: Repetition, call: ToolCall, refusal: int) -> bool:
-    return repetition.count >= refusal - 1 and repetition.identity == identity(call)
+    return repetition.count >= refusal - 1 and is_same_call(repetition.call, call)
 
 
 def _available(turn: Turn) -> str:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-from hashlib import blake2b
-
-from msgspec.json import encode
 
 from turnkeeper.loop.state import Repetition
 from turnkeeper.types.calls import Parsed, ToolCall
@@ -21,25 +18,22 @@ _VARYING = re.compile(
 )
 
 
-def identity(call: ToolCall) -> str:
-    """A digest of a call's name and canonical arguments (keys sorted at every depth): equal calls have equal ones."""
-    if isinstance(call.arguments, Parsed):
-        arguments = encode(call.arguments.value, order="deterministic")
-    else:
-        arguments = call.text.encode("utf-8", "surrogatepass")
-    return blake2b(call.name.encode("utf-8", "surrogatepass") + b"\0" + arguments, digest_size=16).hexdigest()
+def is_same_call(one: ToolCall | None, other: ToolCall) -> bool:
+    """Whether two calls ask for the same: the same name and equal arguments, whatever the order of their keys."""
+    if one is None or one.name != other.name:
+        return False
+    return one.arguments == other.arguments and (isinstance(one.arguments, Parsed) or one.text == other.text)
 
 
-def result_digest(content: str) -> str:
-    """A digest of a result, ids and times aside."""
-    return blake2b(_VARYING.sub("", content).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+def is_same_result(one: str, other: str) -> bool:
+    """Whether two results say the same, ids and times aside."""
+    return one == other or _VARYING.sub("", one) == _VARYING.sub("", other)
 
 
 def repeated(before: Repetition, call: ToolCall, content: str, *, refused: bool) -> Repetition:
     """How often in a row this call came with this result. `refused`: it was refused as a repeat, which counts too."""
-    called = identity(call)
-    if refused and called == before.identity:
-        return Repetition(called, before.result, before.count + 1)
-    result = result_digest(content)
-    same = called == before.identity and result == before.result
-    return Repetition(called, result, before.count + 1 if same else 1)
+    if not is_same_call(before.call, call):
+        return Repetition(call, content, 1)
+    if refused:
+        return Repetition(call, before.content, before.count + 1)
+    return Repetition(call, content, before.count + 1 if is_same_result(before.content, content) else 1)

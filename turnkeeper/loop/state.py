@@ -7,6 +7,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from turnkeeper.types.calls import ToolCall
 from turnkeeper.types.ends import Completed, Empty, Failed, FollowUp, PassEnd, Stopped, TimedOut, ToolCalls
 from turnkeeper.types.messages import AssistantMessage, Message
 from turnkeeper.types.outcomes import ContextItem
@@ -51,10 +52,10 @@ class Executed(Struct, frozen=True):
 
 
 class Repetition(Struct, frozen=True):
-    """The call that came last, and how often in a row it came with the same result (S4.2a)."""
+    """The call that came last, with its result as the model read it, and how often in a row it came so (S4.2a)."""
 
-    identity: str = ""
-    result: str = ""
+    call: ToolCall | None = None
+    content: str = ""
     count: int = 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,7 +16,7 @@ FAMILIES = ("openai-chat",)
 _OPENAI = "https://api.openai.com/v1"
 
 
-class Model(Struct, frozen=True):
+class Model(Struct, frozen=True, dict=True):
     """One model on one server.
 
     family: the wire family; `openai-chat` is chat completions, which most servers speak.
@@ -68,7 +69,7 @@ class Model(Struct, frozen=True):
         """The base URL, the family's own where none was given, without a slash at the end."""
         return (self.base_url or _OPENAI).rstrip("/")
 
-    @property
+    @cached_property
     def traits(self) -> Traits:
         """How this model wants to be spoken to."""
         return traits(self.url, self.name, self.quirks)

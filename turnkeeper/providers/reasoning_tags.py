@@ -30,8 +30,8 @@ class ReasoningTags:
 
     @property
     def idle(self) -> bool:
-        """True while text without `<` may pass by this filter untouched."""
-        return not (self._held or self._inside or self._skip_blank)
+        """True while text without `<`, and that does not end in a backtick, may pass by this filter untouched."""
+        return not (self._held or self._inside or self._skip_blank or self._after_tick)
 
     def feed(self, text: str) -> tuple[str, str]:
         """Visible text and reasoning that are certain now."""

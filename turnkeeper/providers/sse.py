@@ -80,7 +80,11 @@ class SseParser:
         data = self._data
         for line in lines:
             if line[:5] == b"data:":
-                self._hold(data, line[6:] if line[5:6] == b" " else line[5:])
+                line = line[6:] if line[5:6] == b" " else line[5:]
+                self._held += len(line)
+                if self._held > self._max:
+                    raise TooLargeError
+                data.append(line)
             elif not line:
                 if data:
                     events.append(ServerSentEvent(self._name, data[0] if len(data) == 1 else b"\n".join(data)))

@@ -47,9 +47,10 @@ def place(url: str) -> str:
 class Answer:
     """An answer whose head has come. Made by `Transport.open`."""
 
-    def __init__(self, response: aiohttp.ClientResponse, where: str) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, lost: tuple[type[BaseException], ...]) -> None:
         self._response = response
-        self._where = where
+        self._content = response.content
+        self._lost = lost  # what a lost connection raises
         self.status = response.status
         self.broken = False
         """The connection was lost in the middle of the body."""
@@ -67,20 +68,17 @@ class Answer:
     @property
     def at_end(self) -> bool:
         """Whether all of the body has been read."""
-        return self._response.content.at_eof()
+        return self._content.at_eof()
 
     async def read(self) -> bytes:
         """The bytes that came since the last call, b"" at the end. A lost connection is an end, and sets `broken`."""
-        import aiohttp
-
-        content = self._response.content
         try:
-            return await content.readany()
-        except (aiohttp.ClientError, ConnectionError):
+            return await self._content.readany()
+        except self._lost:
             if self.broken:
                 return b""
             self.broken = True
-            return _buffered(content)
+            return _buffered(self._content)
 
     async def read_error(self) -> bytes:
         """The first 64 KiB of an error answer's body."""
@@ -126,7 +124,7 @@ class Transport:
             response = await session.post(request.url, data=request.body, headers=request.headers, allow_redirects=False)
         except (aiohttp.ClientError, OSError, ValueError) as problem:
             raise ProviderError(network_fault(_said(problem, self._connect_timeout_s), where=request.where)) from None
-        return Answer(response, request.where)
+        return Answer(response, (aiohttp.ClientError, ConnectionError))
 
     async def aclose(self) -> None:
         """Closes all connections."""

@@ -1,6 +1,6 @@
 # The child process that a local model runs in: llama.cpp's own HTTP server, inside the package xllamacpp.
 #
-# It is started by server.py as a plain script, so that the engine is not imported a second time (26 MB, 0.2 s):
+# It is started by server.py as a plain script, so that the engine is not imported a second time:
 # only the standard library and xllamacpp may be imported here.
 # Its one argument is a JSON object (`ServeOptions` and the path). When it is ready it writes one line to its standard
 # output, the base URL; all else goes to standard error.

@@ -21,7 +21,7 @@ from msgspec import Struct
 from turnkeeper.errors import TurnkeeperError
 from turnkeeper.providers.local.gguf import GgufHeader, read_header
 
-SERVED_CONTEXT = 8192  # tokens; more costs memory at once: 23 KB (SmolLM2) to 28 KB (Qwen) a token
+SERVED_CONTEXT = 8192  # tokens; more costs memory at once: 22 KB (SmolLM2) to 28 KB (Qwen) a token and slot
 _UNKNOWN_CONTEXT = 4096  # tokens, for a file that does not say
 
 

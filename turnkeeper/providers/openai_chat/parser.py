@@ -17,11 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
+from msgspec import DecodeError
+
 from turnkeeper.providers.classify import fault_in_stream, network_fault, protocol_fault
 from turnkeeper.providers.finish import finish_reason
 from turnkeeper.providers.openai_chat.calls import CallAssembler
 from turnkeeper.providers.openai_chat.usage import read_usage
-from turnkeeper.providers.openai_chat.wire import Choice, Chunk, Delta, decode_chunk, decode_raw
+from turnkeeper.providers.openai_chat.wire import Choice, Chunk, Delta, decode_chunk, decode_plain, decode_raw
 from turnkeeper.providers.reasoning_tags import ReasoningTags
 from turnkeeper.providers.sse import COMMENT, SseParser, TooLargeError
 from turnkeeper.types.faults import Fault
@@ -141,12 +143,31 @@ class ChatParser:
 
     def _read_stream(self, data: bytes) -> list[StreamEvent]:
         events: list[StreamEvent] = []
+        texts: list[str] = []  # of plain text chunks in a row: the hot path, which makes one event of a network read
+        plain = self._tags.idle
         for event in self._sse.feed(data):
+            text = _plain_text(event.data) if plain and not event.name else ""
+            if text and not self.over:
+                texts.append(text)
+                continue
+            self._add_plain(texts, events)
             if event is COMMENT:
                 events.append(Heartbeat())
             else:
                 self._read_event(event.name, event.data, events)
+                plain = self._tags.idle
+        self._add_plain(texts, events)
         return events
+
+    def _add_plain(self, texts: list[str], events: list[StreamEvent]) -> None:
+        """What a row of plain text chunks says."""
+        if texts:
+            self._chunks += len(texts)
+            text = texts[0] if len(texts) == 1 else "".join(texts)
+            self._texts.append(text)
+            self._text_chars += len(text)
+            _add_text(text, events)
+            texts.clear()
 
     def _read_event(self, name: bytes, data: bytes, events: list[StreamEvent]) -> None:
         if self.over:
@@ -220,7 +241,7 @@ class ChatParser:
             return
         self._texts.append(text)
         self._text_chars += len(text)
-        if "<" not in text and self._tags.idle:
+        if "<" not in text and text[-1:] != "`" and self._tags.idle:
             _add_text(text, events)
             return
         visible, reasoning = self._tags.feed(text)
@@ -322,6 +343,21 @@ class ChatParser:
     def call_in_progress(self) -> str | None:
         """The name of the call that the answer was writing last, None where it asked for none (S3.4a)."""
         return self._calls.last_name if len(self._calls) else None
+
+
+def _plain_text(data: bytes) -> str:
+    """The text of a chunk that says nothing else and needs no look at its characters; "" for any other chunk."""
+    try:
+        chunk = decode_plain(data)
+    except (DecodeError, RecursionError):
+        return ""
+    if chunk.error or chunk.usage or len(chunk.choices) != 1:
+        return ""
+    choice = chunk.choices[0]
+    text = choice.delta.content
+    if choice.finish_reason or choice.native_finish_reason or choice.index or choice.error:
+        return ""
+    return text if text.isascii() and "<" not in text and text[-1:] != "`" else ""
 
 
 def _add_text(text: str, events: list[StreamEvent]) -> None:

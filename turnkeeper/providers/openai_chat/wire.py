@@ -64,6 +64,35 @@ class Chunk(Struct):
     x_groq: Groq | None = None
 
 
+class PlainDelta(Struct, forbid_unknown_fields=True):
+    """A delta of text and nothing else."""
+
+    content: str
+    role: str | None = None
+
+
+class PlainChoice(Struct):
+    """A choice of such a delta."""
+
+    delta: PlainDelta
+    index: int = 0
+    finish_reason: str | None = None
+    native_finish_reason: str | None = None
+    error: Raw = _EMPTY
+
+
+class PlainChunk(Struct):
+    """The chunk that nearly all chunks are; whatever does not fit it is read as a `Chunk`."""
+
+    choices: list[PlainChoice]
+    usage: Raw = _EMPTY
+    error: Raw = _EMPTY
+    x_groq: Raw = _EMPTY
+
+
+decode_plain = msgspec.json.Decoder(PlainChunk).decode
+"""The chunk in `data`; raises msgspec.DecodeError where it is any but a plain one."""
+
 _decoder = msgspec.json.Decoder(Chunk)
 
 
