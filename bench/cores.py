@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from pathlib import Path
 
 
 def cores() -> list[int]:
@@ -28,3 +29,15 @@ def pin(core: int | None) -> None:
         os.sched_setaffinity(0, {core})
     with suppress(OSError):  # root only: without it, other work on the machine is part of the figures
         os.setpriority(os.PRIO_PROCESS, 0, -20)
+
+
+def busy_s(core: int | None) -> float:
+    """Seconds for which `core` was busy since the system began, with whatever; 0.0 where the system does not say."""
+    try:
+        lines = Path("/proc/stat").read_text().splitlines()
+    except OSError:
+        return 0.0
+    fields = next((line.split()[1:] for line in lines if line.startswith(f"cpu{core} ")), ["0"])
+    ticks = [int(field) for field in fields]
+    idle = sum(ticks[3:5])  # idle, and waiting for a disc
+    return (sum(ticks[:8]) - idle) / os.sysconf("SC_CLK_TCK")

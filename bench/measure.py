@@ -1,130 +1,68 @@
-# What is measured, and how repetitions become one figure.
+# How a row is measured.
 #
-# Both sides run alternately, in processes of their own that sleep while it is not their turn. The first repetition warms up
-# and does not count. Noise only ever adds to a CPU time, so the best repetition is the figure; the median shows the noise.
+# Both sides run alternately, in processes of their own that sleep while it is not their turn; who begins alternates too. The
+# first repetition warms up and does not count. Others' work on the client's core makes both sides dearer alike (what it throws
+# out of the caches has to come back), and so a ratio better than it is: we wait for quiet as long as `Patience` lasts, measure
+# how much of the core others took, and a row with much of it is marked.
 
-"""Measures rows of the table."""
+"""Measures."""
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
 from msgspec import Struct
 
+from bench.cores import busy_s, client_core
+from bench.figures import QUIET, Figure, Growth, Row, costs_of, passes_of
 from bench.processes import BenchError, ServerProcess, WorkerProcess
 from bench.scenarios import Scenario
-from bench.server import Stats
-from bench.worker import Measured, SideName
+from bench.worker import Cost, SideName
 
-GROWTH_TARGET = 1.15
-IMPORT_TARGET_S = 0.2
-MEMORY_TARGET_KB = 60.0
-
-_HELD_WITHIN_S = 60
+_HELD_WITHIN_S = 60.0
+_LOOK_S = 0.2  # how long is looked whether the core is quiet
 _FEWER_BYTES = 0.9  # a side that sends less than this share of the reference's requests leaves something out
 _IMPORT = "import time; begun = time.perf_counter(); import turnkeeper; print(time.perf_counter() - begun)"
 
 
 class Effort(Struct, frozen=True):
-    """How much is done for a row. share: of the turns that a scenario asks for."""
+    """How much is done.
+
+    share: of the turns that a scenario asks for. patience_s: seconds in all to wait for a quiet machine.
+    imports: repetitions of the import. live: turns between which memory is compared.
+    """
 
     repetitions: int
     share: float
+    patience_s: float
+    imports: int
+    live: tuple[int, int]
 
     def turns(self, scenario: Scenario) -> int:
         """Turns of one repetition."""
         return scenario.turns if scenario.together else max(1, round(scenario.turns * self.share))
 
 
-FULL = Effort(repetitions=12, share=1.0)
-QUICK = Effort(repetitions=2, share=0.25)
+FULL = Effort(repetitions=12, share=1.0, patience_s=60.0, imports=5, live=(50, 250))
+QUICK = Effort(repetitions=2, share=0.25, patience_s=0.0, imports=2, live=(25, 125))
 
 
-class Costs(Struct, frozen=True):
-    """What one side needed. us: CPU microseconds an event, one figure a repetition. wall_s: of a turn, the best."""
+class Patience:
+    """Waits until others leave the client's core alone, `left_s` seconds in all."""
 
-    us: list[float]
-    wall_s: float
-    requests: int
-    request_bytes: int
+    def __init__(self, left_s: float) -> None:
+        self._left_s = left_s
 
-    @property
-    def best(self) -> float:
-        """The best repetition."""
-        return min(self.us)
-
-    @property
-    def median(self) -> float:
-        """The median repetition."""
-        return statistics.median(self.us)
-
-
-class Growth(Struct, frozen=True):
-    """CPU microseconds of a pass at the beginning and at the end of the long chain, both sides."""
-
-    reference_first: float
-    reference_last: float
-    engine_first: float
-    engine_last: float
-
-    @property
-    def first(self) -> float:
-        """What the engine costs beyond the reference in passes 2 to 11."""
-        return self.engine_first - self.reference_first
-
-    @property
-    def last(self) -> float:
-        """The same in passes 90 to 99."""
-        return self.engine_last - self.reference_last
-
-    @property
-    def ratio(self) -> float:
-        """Last to first."""
-        return self.last / self.first
-
-
-class Row(Struct, frozen=True):
-    """A line of the table. wrong: why the engine's result does not count, "" where it does. late_us: of a server's write."""
-
-    name: str
-    title: str
-    events: int
-    target: float | None
-    reference: Costs
-    engine: Costs
-    late_us: float
-    wrong: str = ""
-    growth: Growth | None = None
-
-    @property
-    def ratio(self) -> float:
-        """The engine's best to the reference's best."""
-        return self.engine.best / self.reference.best
-
-    @property
-    def met(self) -> bool:
-        """Whether the result is right and the target is met, if there is one."""
-        return not self.wrong and (self.target is None or self.ratio <= self.target)
-
-
-class Figure(Struct, frozen=True):
-    """A single figure with its target. beside: the reference's, or another word on it."""
-
-    name: str
-    title: str
-    value: float
-    target: float
-    unit: str
-    beside: str = ""
-
-    @property
-    def met(self) -> bool:
-        """Whether the target is met."""
-        return self.value <= self.target
+    def wait(self) -> None:
+        """Returns once the core is quiet, or when there is no patience left."""
+        while self._left_s > 0:
+            busy = busy_s(client_core())
+            time.sleep(_LOOK_S)
+            if busy_s(client_core()) - busy < QUIET * _LOOK_S:
+                return
+            self._left_s -= _LOOK_S
 
 
 class _Trial:
@@ -135,58 +73,57 @@ class _Trial:
         self._server = server
         self._scenario = scenario
         self._turns = turns
-        self._before = Stats()
-        self._measured: list[Measured] = []
+        self._process_s = self._others_s = self._took_s = 0.0
+        self.costs: list[Cost] = []
         self.digests: set[str] = set()
+        self.late_us = 0.0
+        self.requests = self.request_bytes = 0
+
+    @property
+    def others(self) -> float:
+        """The share of the client's core that other processes took."""
+        return max(0.0, self._others_s / self._took_s)
 
     def repeat(self, *, counts: bool) -> None:
         """One repetition."""
         before = self._server.stats()
+        begun_s, busy_before_s = time.perf_counter(), busy_s(client_core())
         measured = self._worker.run(self._scenario, self._turns)
+        busy, took_s = busy_s(client_core()) - busy_before_s, time.perf_counter() - begun_s
         after = self._server.stats()
         self.digests.update(measured.digests)
         self.late_us = 1e6 * (after.late_s - before.late_s) / max(1, after.writes - before.writes)
         self.requests = after.requests - before.requests
         self.request_bytes = after.received - before.received
+        own_s, self._process_s = measured.process_s - self._process_s, measured.process_s
         if counts:
-            self._measured.append(measured)
-
-    def costs(self) -> Costs:
-        """What it needed."""
-        events = self._turns * self._scenario.events
-        together = self._scenario.together
-        wall_s = min(one.wall_s for one in self._measured) / (1 if together else self._turns)
-        return Costs([1e6 * one.cpu_s / events for one in self._measured], wall_s, self.requests, self.request_bytes)
-
-    def passes(self) -> tuple[float, float]:
-        """CPU microseconds of a pass: passes 2 to 11, and 90 to 99, each the median over all turns.
-
-        The first pass is left out: it carries the turn's own beginning, which would make the engine's growth look smaller.
-        """
-        turns = [stamps for one in self._measured for stamps in one.stamps]
-        first = statistics.median((stamps[10] - stamps[0]) / 10 for stamps in turns)
-        last = statistics.median((stamps[98] - stamps[88]) / 10 for stamps in turns)
-        return 1e6 * first, 1e6 * last
+            self.costs += measured.turns
+            self._others_s += busy - own_s
+            self._took_s += took_s
 
 
-def measure_row(server: ServerProcess, scenario: Scenario, effort: Effort, side: SideName = "engine") -> Row:
+def measure_row(
+    server: ServerProcess, scenario: Scenario, effort: Effort, patience: Patience, side: SideName = "engine"
+) -> Row:
     """Runs reference and `side` alternately."""
     turns = effort.turns(scenario)
     with WorkerProcess("reference", server) as bare, WorkerProcess(side, server) as full:
         reference, engine = _Trial(bare, server, scenario, turns), _Trial(full, server, scenario, turns)
         for repetition in range(effort.repetitions + 1):
+            patience.wait()
             for trial in (reference, engine) if repetition % 2 else (engine, reference):
                 trial.repeat(counts=repetition > 0)
+    each = turns if scenario.together else 1
     return Row(
         name=side if side == "effectful" else scenario.name,
         title=scenario.title,
         events=scenario.events,
         target=scenario.target if side == "engine" else None,
-        reference=reference.costs(),
-        engine=engine.costs(),
-        late_us=engine.late_us,
+        reference=costs_of(scenario, reference.costs, turns_each=each, others=reference.others),
+        engine=costs_of(scenario, engine.costs, turns_each=each, others=engine.others),
+        late_us=max(reference.late_us, engine.late_us),
         wrong=_wrong(scenario, reference, engine),
-        growth=Growth(*reference.passes(), *engine.passes()) if scenario.name == "long" else None,
+        growth=_growth(reference, engine) if scenario.name == "long" else None,
     )
 
 
@@ -204,21 +141,29 @@ def _wrong(scenario: Scenario, reference: _Trial, engine: _Trial) -> str:
     return ""
 
 
-def measure_import(repetitions: int = 5) -> Figure:
-    """How long `import turnkeeper` takes in a fresh interpreter: the best of some."""
-    took = [float(subprocess.check_output([sys.executable, "-c", _IMPORT], text=True)) for _ in range(repetitions + 1)]
-    return Figure("import", "import turnkeeper", min(took[1:]), IMPORT_TARGET_S, "s")
+def _growth(reference: _Trial, engine: _Trial) -> Growth | None:
+    if any(len(cost.stamps) < 99 for cost in [*reference.costs, *engine.costs]):
+        return None  # the chain broke off, which makes the row wrong
+    return Growth(*passes_of(reference.costs), *passes_of(engine.costs))
 
 
-def measure_memory(server: ServerProcess, scenario: Scenario, *, few: int = 50, many: int = 250) -> Figure:
-    """Resident memory for each live turn between `few` and `many` of them, held half-way through their answers."""
-    kilobytes: dict[str, float] = {}
-    sides: tuple[SideName, SideName] = ("reference", "engine")
+def measure_import(effort: Effort) -> Figure:
+    """How long `import turnkeeper` takes in a fresh interpreter: the best of some, files in the system's cache."""
+    command = [sys.executable, "-c", _IMPORT]
+    took = [float(subprocess.check_output(command, text=True)) for _ in range(effort.imports + 1)]
+    return Figure("import", "import turnkeeper", min(took[1:]), 0.2, "s")
+
+
+def measure_memory(server: ServerProcess, scenario: Scenario, effort: Effort) -> Figure:
+    """Resident memory for each further live turn; the turns are held half-way through their answers."""
+    few, many = effort.live
+    kilobytes: list[float] = []
+    sides: tuple[SideName, ...] = ("reference", "engine")
     for side in sides:
         resident = [_resident_while_held(server, side, scenario, turns) for turns in (few, many)]
-        kilobytes[side] = (resident[1] - resident[0]) / (many - few) / 1024
-    beside = f"reference {kilobytes['reference']:.0f} KB"
-    return Figure("memory", "a further concurrent turn", kilobytes["engine"], MEMORY_TARGET_KB, "KB", beside)
+        kilobytes.append((resident[1] - resident[0]) / (many - few) / 1024)
+    beside = f"{many} live turns against {few}; reference {kilobytes[0]:.0f} KB"
+    return Figure("memory", "each further live turn", kilobytes[1], 60.0, "KB", beside)
 
 
 def _resident_while_held(server: ServerProcess, side: SideName, scenario: Scenario, turns: int) -> int:
@@ -228,7 +173,7 @@ def _resident_while_held(server: ServerProcess, side: SideName, scenario: Scenar
         given_up = time.monotonic() + _HELD_WITHIN_S
         while server.stats().held < turns:
             if time.monotonic() > given_up:
-                raise BenchError(f"{turns} turns at once were not half-way after {_HELD_WITHIN_S} seconds.")
+                raise BenchError(f"{turns} turns at once were not half-way after {_HELD_WITHIN_S:g} seconds.")
             time.sleep(0.05)
         time.sleep(0.2)  # what is on its way arrives
         resident = worker.resident_bytes()
@@ -237,18 +182,8 @@ def _resident_while_held(server: ServerProcess, side: SideName, scenario: Scenar
     return resident
 
 
-def count_reads(server: ServerProcess, scenario: Scenario, side: SideName) -> float:
-    """Network reads for each event, to see that they come one by one."""
-    turns = FULL.turns(scenario)
-    with tempfile.TemporaryFile("w+") as said:
-        with WorkerProcess(side, server, "--reads", errors=said) as worker:
-            worker.run(scenario, turns)
-        said.seek(0)
-        return int(said.read().split()[-1]) / (turns * scenario.events)
-
-
 def profile(server: ServerProcess, scenario: Scenario, side: SideName) -> None:
-    """Prints where the engine's own thread spends its time."""
+    """Prints where the engine's own thread spends its time, the first repetition left out."""
     with WorkerProcess(side, server, "--profile", errors=sys.stdout) as worker:
         for _ in range(4):
             worker.run(scenario, FULL.turns(scenario))

@@ -107,7 +107,7 @@ class ServerProcess(_Process):
 
 
 class WorkerProcess(_Process):
-    """One side. options: `--profile` or `--reads`, which speak on `errors` when the process ends."""
+    """One side. options: `--profile`, which speaks on `errors` when the process ends."""
 
     def __init__(self, side: SideName, server: ServerProcess, *options: str, errors: IO[str] | None = None) -> None:
         super().__init__("bench.worker", side, str(server.port), *options, errors=errors)

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from bench import measure, report
+from bench.figures import Figure
 from bench.processes import BenchError, ServerProcess
 from bench.report import Report
 from bench.scenarios import Scenario, all_scenarios
@@ -29,9 +30,6 @@ def main(arguments: list[str] | None = None) -> int:
             if options.profile:
                 measure.profile(server, *_scenario(options.profile))
                 return 0
-            if options.reads:
-                _print_reads(server, options.only)
-                return 0
             return _measure(server, options)
     except BenchError as problem:
         print(problem, file=sys.stderr)
@@ -45,23 +43,23 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--strict", action="store_true", help="exit with 1 where a target is missed")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
     parser.add_argument("--profile", choices=ROWS, metavar="NAME", help="profile the engine in this row instead")
-    parser.add_argument("--reads", action="store_true", help="count network reads for each event instead")
+    parser.add_argument("--patience", type=float, metavar="S", help="seconds in all to wait for a quiet machine (60; quick: 0)")
     return parser
 
 
 def _measure(server: ServerProcess, options: argparse.Namespace) -> int:
     effort = measure.QUICK if options.quick else measure.FULL
+    patience = measure.Patience(effort.patience_s if options.patience is None else options.patience)
     made = Report(platform.python_version(), report.machine(), effort.repetitions, [], [])
     report.print_head(made)
     for name in _chosen(ROWS, options.only):
         scenario, side = _scenario(name)
-        made.rows.append(measure.measure_row(server, scenario, effort, side))
+        made.rows.append(measure.measure_row(server, scenario, effort, patience, side))
         report.print_row(made.rows[-1])
         sys.stdout.flush()
     print()
     for name in _chosen(FIGURES, options.only):
-        memory = name == "memory"
-        made.figures.append(measure.measure_memory(server, _scenario("held")[0]) if memory else measure.measure_import())
+        made.figures.append(_figure(server, name, effort))
         report.print_figure(made.figures[-1])
         sys.stdout.flush()
     if options.json:
@@ -70,12 +68,10 @@ def _measure(server: ServerProcess, options: argparse.Namespace) -> int:
     return 1 if wrong or (options.strict and not report.all_met(made)) else 0
 
 
-def _print_reads(server: ServerProcess, only: list[str] | None) -> None:
-    print(f"{'network reads for each event':<30}{'reference':>10}{'engine':>10}")
-    for name in _chosen(ROWS, only):
-        scenario, side = _scenario(name)
-        reads = [measure.count_reads(server, scenario, one) for one in ("reference", side)]
-        print(f"{name:<30}{reads[0]:>10.2f}{reads[1]:>10.2f}")
+def _figure(server: ServerProcess, name: str, effort: measure.Effort) -> Figure:
+    if name == "memory":
+        return measure.measure_memory(server, all_scenarios()["held"], effort)
+    return measure.measure_import(effort)
 
 
 def _chosen(names: tuple[str, ...], only: list[str] | None) -> list[str]:

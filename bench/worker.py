@@ -13,9 +13,12 @@ import asyncio
 import cProfile
 import gc
 import pstats
+import resource
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
@@ -23,7 +26,6 @@ import msgspec
 from msgspec import Struct
 
 from bench.cores import client_core, pin
-from bench.reads import count_reads
 from bench.reference import Reference
 from bench.scenarios import PROMPT, Call, Outcome
 from bench.tools import tool_functions
@@ -39,16 +41,30 @@ class Command(Struct):
     together: bool
 
 
-class Measured(Struct):
-    """What they cost: seconds of CPU and of the clock. `digests`: of the outcomes, each kind once.
+class Cost(Struct):
+    """Seconds of CPU and of the clock.
 
-    stamps: for each turn that ran alone, CPU seconds from its beginning to each of its tool calls.
+    waits: how often the process went to sleep to wait for something, which it does for each event that it reads alone.
+    stamps: CPU seconds from the beginning to each tool call.
     """
 
     cpu_s: float
     wall_s: float
+    waits: int
+    stamps: list[float]
+
+
+class Measured(Struct):
+    """What they cost.
+
+    turns: each turn that ran alone, or one entry for all that ran together.
+    digests: of the outcomes, each kind once.
+    process_s: CPU seconds that the process has used since it began.
+    """
+
+    turns: list[Cost]
     digests: list[str]
-    stamps: list[list[float]]
+    process_s: float
 
 
 class Side(Protocol):
@@ -144,23 +160,35 @@ class Worker:
         await self._side.forget(channels)
         run = self._together if command.together else self._in_a_row
         gc.collect()
-        wall_s, cpu_s = time.perf_counter(), time.process_time()
-        results, stamps = await run(command.model, channels)
-        cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
-        return Measured(cpu_s, wall_s, sorted({self._side.outcome(result).digest for result in results}), stamps)
+        costs: list[Cost] = []
+        results = await run(command.model, channels, costs)
+        digests = sorted({self._side.outcome(result).digest for result in results})
+        return Measured(costs, digests, time.process_time())
 
-    async def _together(self, model: str, channels: list[str]) -> tuple[list[object], list[list[float]]]:
-        return await asyncio.gather(*[self._side.turn(model, channel) for channel in channels]), []
+    async def _together(self, model: str, channels: list[str], costs: list[Cost]) -> list[object]:
+        with self._measuring(costs):
+            return await asyncio.gather(*[self._side.turn(model, channel) for channel in channels])
 
-    async def _in_a_row(self, model: str, channels: list[str]) -> tuple[list[object], list[list[float]]]:
+    async def _in_a_row(self, model: str, channels: list[str], costs: list[Cost]) -> list[object]:
         results: list[object] = []
-        stamps: list[list[float]] = []
         for channel in channels:
-            self._stamps.clear()
-            begun = time.process_time()
-            results.append(await self._side.turn(model, channel))
-            stamps.append([stamp - begun for stamp in self._stamps])
-        return results, stamps
+            with self._measuring(costs):
+                results.append(await self._side.turn(model, channel))
+        return results
+
+    @contextmanager
+    def _measuring(self, costs: list[Cost]) -> Iterator[None]:
+        self._stamps.clear()
+        waits = _waits()
+        wall_s, cpu_s = time.perf_counter(), time.process_time()
+        yield
+        cpu_end_s, wall_end_s = time.process_time(), time.perf_counter()
+        stamps = [stamp - cpu_s for stamp in self._stamps]
+        costs.append(Cost(cpu_end_s - cpu_s, wall_end_s - wall_s, _waits() - waits, stamps))
+
+
+def _waits() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
 
 
 def side_named(name: SideName, port: int, stamps: list[float]) -> Side:
@@ -193,17 +221,13 @@ def main() -> None:
     parser.add_argument("side", choices=["reference", "engine", "effectful"])
     parser.add_argument("port", type=int)
     parser.add_argument("--profile", action="store_true", help="print where the time went, to standard error")
-    parser.add_argument("--reads", action="store_true", help="print how many network reads there were, to standard error")
     options = parser.parse_args()
     pin(client_core())
     stamps: list[float] = []
-    reads = count_reads() if options.reads else None
     profile = cProfile.Profile() if options.profile else None
     asyncio.run(obey(side_named(options.side, options.port, stamps), stamps, profile))
     if profile is not None:
         pstats.Stats(profile, stream=sys.stderr).sort_stats("tottime").print_stats(40)
-    if reads is not None:
-        print(len(reads), file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ from turnkeeper.tools.exposure import Exposure
 from turnkeeper.tools.results import Results
 from turnkeeper.tools.tool import Tool
 from turnkeeper.tools.toolbox import Toolbox
+from turnkeeper.types.outcomes import Succeeded
 from turnkeeper.types.shown import Shown, TurnEnded
 from turnkeeper.types.turn import TurnResult
 
@@ -219,7 +220,7 @@ class Engine:
             abandoned=self._abandoned,
         )
         result = await run_turn(turn, trigger, conversation, self._models, self._provider)
-        self._exposure.used(trigger.channel, {entry.call.name for entry in result.history})
+        self._exposure.used(trigger.channel, {entry.call.name for entry in result.history if isinstance(entry.outcome, Succeeded)})
         return result
 
     def _provider(self, model: Model, key: str) -> Provider:

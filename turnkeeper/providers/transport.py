@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -96,7 +97,9 @@ class Answer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.at_end and not self.broken:
+        # llama.cpp announces that it keeps the connection, and closes it: the next POST on it would be lost.
+        kept = not self._response.headers.get("Server", "").startswith("llama.cpp")
+        if self.at_end and not self.broken and kept:
             self._response.release()
         else:
             self._response.close()
@@ -169,7 +172,8 @@ def _said(problem: Exception, connect_timeout_s: float) -> str:
         case aiohttp.ServerTimeoutError() | TimeoutError():
             return f"no connection within {connect_timeout_s:g} seconds"
         case aiohttp.ClientConnectorError():
-            return f"no connection ({problem.os_error.strerror or 'refused'})"
+            number = problem.os_error.errno
+            return f"no connection ({os.strerror(number).lower() if number else 'refused'})"
         case aiohttp.ServerDisconnectedError() | ConnectionResetError() | aiohttp.ClientOSError():
             return "the server closed the connection before it answered"
         case aiohttp.InvalidURL():

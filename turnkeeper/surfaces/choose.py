@@ -109,6 +109,8 @@ async def _served(name: str, config: Config, data_folder: Path) -> AsyncGenerato
     try:
         weights = locate(name, data_folder)
     except LocalModelError as problem:
+        if name != EMBEDDED:
+            raise
         raise LocalModelError(f"{problem} Or set OPENAI_API_KEY, or name a server with --base-url.") from None
     async with LocalServer.of(weights) as server:
         own = weights.model.source is None

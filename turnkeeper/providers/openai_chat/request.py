@@ -96,19 +96,20 @@ class RequestWriter:
         return written
 
     def _stable(self, messages: tuple[Message, ...]) -> list[bytes]:
-        """The bytes of the stable messages; only what was not sent before is encoded."""
-        known = self._messages
-        same = 0
-        for mine, theirs in zip(known, messages, strict=False):
-            if mine is not theirs:
-                break
-            same += 1
-        del known[same:], self._written[same:]
-        for place in range(same, len(messages)):
-            message = messages[place]
-            self._written.append(self._message(message, messages, place))
-            known.append(message)
-        return [piece for piece in self._written if piece]
+        """The bytes of the stable messages; only what was not sent before is encoded.
+
+        A conversation only grows at its end, or loses its beginning: where the first and the last message that were sent
+        stand in their places, so do those between them.
+        """
+        sent = len(self._messages)
+        if not (sent <= len(messages) and sent and messages[0] is self._messages[0] and messages[sent - 1] is self._messages[-1]):
+            self._messages, self._written = [], []
+        for place in range(len(self._messages), len(messages)):
+            written = self._message(messages[place], messages, place)
+            if written:
+                self._written.append(written)
+            self._messages.append(messages[place])
+        return self._written
 
     def _message(self, message: Message, messages: tuple[Message, ...], place: int) -> bytes:
         match message:

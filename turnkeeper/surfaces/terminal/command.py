@@ -65,13 +65,14 @@ def chat_command(options: ChatOptions) -> int:
 
 async def _chat(options: ChatOptions, config: Config, env: Mapping[str, str]) -> int:
     data_folder = user_data_folder(env)
+    tools = _tools(options.tools)
     async with opened(_wish(options, env), config, env, data_folder) as chosen:
         _keep_secrets_from_logs(chosen)
         if not options.as_json:
             _introduce(chosen, quiet=options.once is not None)
         engine = Engine(
             models=chosen.models,
-            tools=_tools(options.tools),
+            tools=tools,
             settings=config.settings,
             journal=_journal(options, config, data_folder),
             host=Host(
