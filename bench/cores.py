@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 
 
@@ -24,11 +23,9 @@ def client_core() -> int | None:
 
 
 def pin(core: int | None) -> None:
-    """Keeps this process, and threads that it starts later, on `core`, before other work there where we may ask for that."""
+    """Keeps this process, and threads that it starts later, on `core`."""
     if core is not None:
         os.sched_setaffinity(0, {core})
-    with suppress(OSError):  # root only: without it, other work on the machine is part of the figures
-        os.setpriority(os.PRIO_PROCESS, 0, -20)
 
 
 def busy_s(core: int | None) -> float:

@@ -62,7 +62,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     passes: tuple[tuple[bytes, ...], ...]
     outcome: Outcome
     target: float | None = None
-    gap_s: float = 150e-6
+    gap_s: float = 100e-6
     at_once: int = 1
     turns: int = 1
     burst: bool = False

@@ -10,7 +10,6 @@ import pytest
 from tests.harness import Bench
 from turnkeeper.testing import ScriptedProvider
 
-
 asyncio.set_event_loop(None)  # else Python 3.11 makes a loop at the first look for one, and nobody closes it
 
 

@@ -14,7 +14,6 @@ from turnkeeper import (
     ConfigurationError,
     Engine,
     Model,
-    ReentrantTurnError,
     Settings,
     ToolBegan,
     ToolEnded,
@@ -39,7 +38,9 @@ async def test_the_contract_as_the_readme_has_it(tmp_path: Path) -> None:
         async with Engine(
             models=[Model("openai-chat", "gpt-x", base_url=provider.base_url, keys=["sk-1234567890abcdef"])],
             tools=[dice],
-            settings=Settings(max_passes=100, max_tool_errors=5, first_token_timeout=300, idle_timeout=120, settle_timeout=5, tool_timeout=300),
+            settings=Settings(
+                max_passes=100, max_tool_errors=5, first_token_timeout=300, idle_timeout=120, settle_timeout=5, tool_timeout=300
+            ),
             journal=f"sqlite:///{tmp_path / 'turns.db'}",
         ) as engine:
             result = await engine.run("hello", channel="c1", user="u1")
@@ -279,7 +280,10 @@ def test_a_models_repr_has_no_key() -> None:
     assert "sk-" not in repr(Model("openai-chat", "x", keys=["sk-abcdefghijklmnop"]))
 
 
-@pytest.mark.parametrize("fields", [{"max_passes": 0}, {"idle_timeout": -1}, {"max_passes": "9"}, {"repeated_call_hint": 9, "repeated_call_refusal": 4}])
+@pytest.mark.parametrize(
+    "fields",
+    [{"max_passes": 0}, {"idle_timeout": -1}, {"max_passes": "9"}, {"repeated_call_hint": 9, "repeated_call_refusal": 4}],
+)
 def test_a_wrong_setting_names_itself(fields: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=f"`{next(iter(fields))}`"):
         Settings(**fields)
@@ -312,7 +316,6 @@ async def test_memory_of_a_turn_is_let_go(bench: Bench) -> None:
     bench.provider.default = say("Fine.")
     engine = bench.engine(context_turns=1)
     await engine.run("warm up")
-    before = {id(task) for task in asyncio.all_tasks()}
     for n in range(50):
         await engine.run(f"m{n}", channel=f"c{n % 5}")
     gc.collect()

@@ -220,7 +220,9 @@ class Engine:
             abandoned=self._abandoned,
         )
         result = await run_turn(turn, trigger, conversation, self._models, self._provider)
-        self._exposure.used(trigger.channel, {entry.call.name for entry in result.history if isinstance(entry.outcome, Succeeded)})
+        self._exposure.used(
+            trigger.channel, {entry.call.name for entry in result.history if isinstance(entry.outcome, Succeeded)}
+        )
         return result
 
     def _provider(self, model: Model, key: str) -> Provider:

@@ -20,7 +20,9 @@ from turnkeeper.types.turn import Notice
 @pytest.mark.looptime
 @pytest.mark.parametrize("kind", ["raises", "hangs", "raises late"])
 @pytest.mark.parametrize("place", [0, 1, 2])
-async def test_a_step_that_fails_or_hangs_is_logged_and_stops_no_other(kind: str, place: int, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_step_that_fails_or_hangs_is_logged_and_stops_no_other(
+    kind: str, place: int, caplog: pytest.LogCaptureFixture
+) -> None:
     ran: list[int] = []
 
     async def good(number: int) -> None:

@@ -30,13 +30,17 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 LINE = st.lists(WORDS, min_size=1, max_size=8).map(" ".join)
 FENCE = st.builds(
-    lambda marks, info, lines, indent: "\n".join([f"{indent}{marks}{info}", *[f"{indent}{line}" for line in lines], f"{indent}{marks}"]),
+    lambda marks, info, lines, indent: "\n".join(
+        [f"{indent}{marks}{info}", *[f"{indent}{line}" for line in lines], f"{indent}{marks}"]
+    ),
     st.sampled_from(["```", "~~~", "````"]),
     st.sampled_from(["", "python", "py title=x"]),
     st.lists(st.sampled_from(["x = 1", "    return y", "", "print('a b c')", "# note", "z" * 30]), max_size=14),
     st.sampled_from(["", "  "]),
 )
-TABLE = st.integers(1, 14).map(lambda rows: "\n".join(["| n | square |", "|---|---|", *[f"| {n} | {n * n} |" for n in range(rows)]]))
+TABLE = st.integers(1, 14).map(
+    lambda rows: "\n".join(["| n | square |", "|---|---|", *[f"| {n} | {n * n} |" for n in range(rows)]])
+)
 LIST = st.lists(LINE, min_size=1, max_size=5).map(lambda lines: "\n".join(f"- {line}" for line in lines))
 QUOTE = st.lists(LINE, min_size=1, max_size=4).map(lambda lines: "\n".join(f"> {line}" for line in lines))
 DOCUMENT = st.lists(st.one_of(LINE, FENCE, TABLE, LIST, QUOTE), max_size=8).map("\n\n".join)
@@ -50,7 +54,9 @@ def content(text: str) -> str:
 
 @given(DOCUMENT, st.integers(60, 300), st.lists(st.integers(0, 5000), max_size=12))
 @settings(max_examples=300, deadline=None)
-def test_pieces_fit_are_never_blank_keep_all_content_and_do_not_depend_on_the_cuts(text: str, limit: int, cuts: list[int]) -> None:
+def test_pieces_fit_are_never_blank_keep_all_content_and_do_not_depend_on_the_cuts(
+    text: str, limit: int, cuts: list[int]
+) -> None:
     """S14.1"""
     pieces = split(text, limit)
     assert split(text, limit, cuts=cuts) == pieces
@@ -91,7 +97,9 @@ def clusters_ok(before: str, after: str) -> bool:
 
 
 @given(
-    st.lists(st.sampled_from([FAMILY, "\U0001f1ef\U0001f1f5", "e\u0301", "a", "か\u3099", "👍\U0001f3fd"]), min_size=30, max_size=200).map("".join),
+    st.lists(
+        st.sampled_from([FAMILY, "\U0001f1ef\U0001f1f5", "e\u0301", "a", "か\u3099", "👍\U0001f3fd"]), min_size=30, max_size=200
+    ).map("".join),
     st.integers(20, 60),
 )
 @settings(max_examples=150, deadline=None)
@@ -157,7 +165,16 @@ def test_a_padded_table_in_a_fence_is_code() -> None:
     assert all(piece.startswith("```\n") and piece.endswith("\n```") for piece in pieces)
 
 
-@pytest.mark.parametrize("span", ["[a link with words](https://example.com/a)", "`code span with words`", "**bold text with words**", "<:wave:1234567890>", "https://example.com/aaaaaaaaaaaaaaaaaaaaa"])
+@pytest.mark.parametrize(
+    "span",
+    [
+        "[a link with words](https://example.com/a)",
+        "`code span with words`",
+        "**bold text with words**",
+        "<:wave:1234567890>",
+        "https://example.com/aaaaaaaaaaaaaaaaaaaaa",
+    ],
+)
 def test_links_code_emphasis_tags_and_addresses_are_not_cut(span: str) -> None:
     """S14.1"""
     for before in range(20, 100, 3):
@@ -191,9 +208,13 @@ def test_the_growing_piece_can_be_shown_with_its_fence_closed() -> None:
 
 def test_at_boundaries_a_heading_stays_with_what_follows_and_a_list_stays_whole() -> None:
     text = "First paragraph.\n\n# Heading\n\nIts text.\n\n- one\n\n- two\n\nLast.\n\nEnd."
-    assert split(text, 2000, flush=Flush.AT_BOUNDARY) == ["First paragraph.", "# Heading\n\nIts text.", "- one\n\n- two", "Last.", "End."]
-
-
+    assert split(text, 2000, flush=Flush.AT_BOUNDARY) == [
+        "First paragraph.",
+        "# Heading\n\nIts text.",
+        "- one\n\n- two",
+        "Last.",
+        "End.",
+    ]
 
 
 def test_the_work_is_linear_in_the_text(monkeypatch: pytest.MonkeyPatch) -> None:

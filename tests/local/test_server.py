@@ -239,7 +239,7 @@ async def test_no_child_stays_where_starting_does_not_end_well(tmp_path: Path, e
         with pytest.raises(LocalModelError, match=r"was not ready after 0\.001 s"):
             await starting
     else:
-        while not serving(path):  # noqa: ASYNC110 - another process: there is nothing to wait on
+        while not serving(path):
             await asyncio.sleep(0)
         starting.cancel()
         with pytest.raises(asyncio.CancelledError):

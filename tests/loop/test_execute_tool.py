@@ -90,8 +90,22 @@ async def test_the_paging_tool_is_not_offered_before_something_was_cut(bench: Be
     assert result.history[0].content.startswith("not_exposed")
 
 
-@pytest.mark.parametrize("error", [RuntimeError("boom"), SystemExit(3), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError(), TimeoutError(), StopAsyncIteration(), RecursionError()])
-async def test_whatever_a_tool_raises_is_a_failure_and_the_loop_lives(error: BaseException, bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("boom"),
+        SystemExit(3),
+        KeyboardInterrupt(),
+        GeneratorExit(),
+        asyncio.CancelledError(),
+        TimeoutError(),
+        StopAsyncIteration(),
+        RecursionError(),
+    ],
+)
+async def test_whatever_a_tool_raises_is_a_failure_and_the_loop_lives(
+    error: BaseException, bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
     """S6.5, S4.5a"""
     caplog.set_level(logging.CRITICAL)
 
@@ -191,7 +205,9 @@ async def test_a_tools_own_time_limit_goes_before_the_settings(bench: Bench) -> 
 
 
 @pytest.mark.looptime
-async def test_a_tool_that_ignores_its_cancellation_is_abandoned_and_named(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_tool_that_ignores_its_cancellation_is_abandoned_and_named(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
     """S6.4: after 5 s, with a warning."""
     release = asyncio.Event()
 
@@ -213,7 +229,9 @@ async def test_a_tool_that_ignores_its_cancellation_is_abandoned_and_named(bench
     await asyncio.sleep(0)
 
 
-async def test_a_plain_function_that_blocks_its_thread_does_not_block_the_loop(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_plain_function_that_blocks_its_thread_does_not_block_the_loop(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
     """S6.4"""
     release = threading.Event()
 
@@ -485,7 +503,9 @@ async def test_a_picture_goes_back_in_a_user_message_after_the_whole_batch(bench
             assert "[picture, 1 KB]" in tail[-1]["content"]
 
 
-@pytest.mark.parametrize("data", [b"", b"<html>", b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (9000).to_bytes(4, "big") * 2, PNG + b"x" * 6_000_000])
+@pytest.mark.parametrize(
+    "data", [b"", b"<html>", b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (9000).to_bytes(4, "big") * 2, PNG + b"x" * 6_000_000]
+)
 async def test_a_bad_picture_becomes_a_note(data: bytes, bench: Bench) -> None:
     """S3.10a: HTML named .png, 0 bytes, too many pixels, too many bytes."""
     content = await outcome_of(bench, returning(Picture(data, "image/png")))

@@ -118,7 +118,10 @@ def test_a_silent_tool_without_text_before_it_goes_on() -> None:
     assert in_words(next_step(ran(SILENT), LIMITS)) == "pass (answer)"
 
 
-@pytest.mark.parametrize("tools", [(SILENT, PLAIN), (RanTool("remember", True, silent=True, follow_up=True),), (RanTool("remember", False, silent=True),)])
+@pytest.mark.parametrize(
+    "tools",
+    [(SILENT, PLAIN), (RanTool("remember", True, silent=True, follow_up=True),), (RanTool("remember", False, silent=True),)],
+)
 def test_the_pre_tool_text_exit_is_for_silent_tools_that_succeeded_and_want_nothing_more(tools: tuple[RanTool, ...]) -> None:
     """S9.1"""
     assert in_words(next_step(ran(*tools, text_before=True), LIMITS)) == "pass (answer)"

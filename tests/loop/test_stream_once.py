@@ -243,7 +243,9 @@ async def test_cancelling_the_call_ends_the_turn_and_frees_the_channel(bench: Be
 
 async def test_a_newer_message_interrupts_text_at_a_clean_boundary(bench: Bench) -> None:
     """S5.4: the boundary may lie inside a chunk."""
-    bench.provider.play(say("One sentence. And a sec", pieces=1) + wait(0.05) + say("ond one. And a third", pieces=1) + hang(), say("Both."))
+    bench.provider.play(
+        say("One sentence. And a sec", pieces=1) + wait(0.05) + say("ond one. And a third", pieces=1) + hang(), say("Both.")
+    )
     engine, sink = bench.engine(), Watching()
     first = asyncio.create_task(engine.run("go", sink=sink))
     await until(lambda: sink.text)

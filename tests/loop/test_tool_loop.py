@@ -75,7 +75,9 @@ class Case(Struct):
         return self.name
 
 
-def sees(reads: str, end: str = "completed", requests: int = 1, ran: list[str] | None = None, notices: list[str] | None = None) -> Seen:
+def sees(
+    reads: str, end: str = "completed", requests: int = 1, ran: list[str] | None = None, notices: list[str] | None = None
+) -> Seen:
     return Seen(reads=reads, end=end, requests=requests, ran=ran or [], notices=notices or [])
 
 
@@ -258,10 +260,16 @@ async def test_read_only_tools_run_together_and_results_go_back_in_call_order(be
         await all_begun.wait()
         return n
 
-    bench.provider.play(*[call("slow", {"n": 1}, id="c1") + call("slow", {"n": 2}, id="c2") + call("slow", {"n": 3}, id="c3")], say("Done."))
+    bench.provider.play(
+        *[call("slow", {"n": 1}, id="c1") + call("slow", {"n": 2}, id="c2") + call("slow", {"n": 3}, id="c3")], say("Done.")
+    )
     result = await bench.engine(slow).run("go")
     assert result.end == "completed"
-    assert [(m["tool_call_id"], m["content"]) for m in bench.messages() if m["role"] == "tool"] == [("c1", "1"), ("c2", "2"), ("c3", "3")]
+    assert [(m["tool_call_id"], m["content"]) for m in bench.messages() if m["role"] == "tool"] == [
+        ("c1", "1"),
+        ("c2", "2"),
+        ("c3", "3"),
+    ]
 
 
 async def test_no_more_than_eight_read_only_tools_run_at_once(bench: Bench) -> None:

@@ -72,7 +72,10 @@ CALLS = [
     ),
     (
         "every parallel call with index 0 but different ids",
-        calls(part(0, "a", "f", '{"x":')) + calls(part(0, args="1}")) + calls(part(0, "b", "g", '{"y":')) + calls(part(0, args="2}")),
+        calls(part(0, "a", "f", '{"x":'))
+        + calls(part(0, args="1}"))
+        + calls(part(0, "b", "g", '{"y":'))
+        + calls(part(0, args="2}")),
         [("f", {"x": 1}), ("g", {"y": 2})],
     ),
     ("indexes from 1, with gaps", calls(part(1, "a", "f", "{}")) + calls(part(7, "b", "g", "{}")), [("f", {}), ("g", {})]),
@@ -92,7 +95,11 @@ CALLS = [
     ("arguments empty", calls(part(0, "a", "f", "")), [("f", {})]),
     ("arguments null as text", calls(part(0, "a", "f", "null")), [("f", {})]),
     ("arguments blank", calls(part(0, "a", "f", " \n")), [("f", {})]),
-    ("arguments said twice: the last object counts", calls(part(0, "a", "f", "{}")) + calls(part(0, args='{"a":1}')), [("f", {"a": 1})]),
+    (
+        "arguments said twice: the last object counts",
+        calls(part(0, "a", "f", "{}")) + calls(part(0, args='{"a":1}')),
+        [("f", {"a": 1})],
+    ),
     (
         "Ollama: whole calls, all index 0, ids missing, the same name twice",
         calls(part(0, None, "f", '{"x":1}')) + calls(part(0, None, "f", '{"x":2}')) + calls(part(0, "", "f", '{"x":3}')),
@@ -192,7 +199,9 @@ def test_without_a_finish_reason_the_end_of_the_stream_decides(said: str | None)
 
 def test_native_finish_reason_is_read_too() -> None:
     """S12.1"""
-    body = event(choices=[{"index": 0, "delta": {"content": "hi"}, "finish_reason": None, "native_finish_reason": "MAX_TOKENS"}])
+    body = event(
+        choices=[{"index": 0, "delta": {"content": "hi"}, "finish_reason": None, "native_finish_reason": "MAX_TOKENS"}]
+    )
     assert read(body + DONE)["finish"] == "length"
 
 
@@ -203,7 +212,13 @@ def test_text_and_calls_in_one_message_are_both_kept() -> None:
 
 def test_one_delta_may_hold_reasoning_text_call_finish_and_usage() -> None:
     """S12.1: every field of every delta is read."""
-    body = delta("tool_calls", usage={"prompt_tokens": 3, "completion_tokens": 2}, reasoning="r", content="t", tool_calls=[part(0, "a", "f", "{}")])
+    body = delta(
+        "tool_calls",
+        usage={"prompt_tokens": 3, "completion_tokens": 2},
+        reasoning="r",
+        content="t",
+        tool_calls=[part(0, "a", "f", "{}")],
+    )
     found = read(body + DONE)
     assert (found["reasoning"], found["text"], found["finish"], found["tokens"]["input"]) == ("r", "t", "tool_calls", 3)
     assert found["tool_calls"][0]["name"] == "f"
@@ -216,8 +231,16 @@ ODD = [
     ("role in every delta", delta(role="assistant", content="a") + delta("stop", role="assistant", content="b"), "ab"),
     ("delta null", event(choices=[{"index": 0, "delta": None}]) + delta("stop", content="a"), "a"),
     ("delta missing", event(choices=[{"index": 0}]) + delta("stop", content="a"), "a"),
-    ("more than one choice: only 0", event(choices=[{"index": 1, "delta": {"content": "no"}}]) + delta("stop", content="a"), "a"),
-    ("two choices in one event", event(choices=[{"index": 1, "delta": {"content": "no"}}, {"index": 0, "delta": {"content": "a"}}]) + delta("stop"), "a"),
+    (
+        "more than one choice: only 0",
+        event(choices=[{"index": 1, "delta": {"content": "no"}}]) + delta("stop", content="a"),
+        "a",
+    ),
+    (
+        "two choices in one event",
+        event(choices=[{"index": 1, "delta": {"content": "no"}}, {"index": 0, "delta": {"content": "a"}}]) + delta("stop"),
+        "a",
+    ),
     ("a number as content", delta(content=5) + delta("stop"), "5"),
     ("no choices at all", event(id="x") + delta("stop", content="a"), "a"),
     ("unknown fields", event(choices=[{"index": 0, "delta": {"content": "a", "x": [1]}, "y": {}}], z=1) + delta("stop"), "a"),
@@ -244,7 +267,12 @@ def test_a_byte_that_is_no_utf8_costs_one_character() -> None:
 REASONING = [
     ("reasoning_content", delta(reasoning_content="r") + delta(content="t"), "r", "t"),
     ("reasoning", delta(reasoning="r") + delta(content="t"), "r", "t"),
-    ("reasoning_details alone", delta(reasoning_details=[{"type": "reasoning.text", "text": "r"}]) + delta(content="t"), "r", "t"),
+    (
+        "reasoning_details alone",
+        delta(reasoning_details=[{"type": "reasoning.text", "text": "r"}]) + delta(content="t"),
+        "r",
+        "t",
+    ),
     ("both: said once", delta(reasoning="r", reasoning_details=[{"text": "r"}]) + delta(content="t"), "r", "t"),
     ("a tag in the content", delta(content="<think>r</think>t"), "r", "t"),
     ("a tag split over chunks", delta(content="<th") + delta(content="ink>r</thi") + delta(content="nk>\n\nt"), "r", "t"),
@@ -265,11 +293,18 @@ def test_reasoning_is_kept_apart_from_text(name: str, body: bytes, reasoning: st
 
 def test_reasoning_is_given_back_as_a_native_part() -> None:
     """Reasoning is replayed where the server needs it."""
-    parts = [one for one in events_of([delta(reasoning_content="a") + delta(reasoning_content="b", content="t") + delta("stop") + DONE]) if isinstance(one, NativePart)]
+    parts = [
+        one
+        for one in events_of([delta(reasoning_content="a") + delta(reasoning_content="b", content="t") + delta("stop") + DONE])
+        if isinstance(one, NativePart)
+    ]
     assert [one.data for one in parts] == [{"reasoning_content": "ab"}]
 
 
-@given(st.lists(st.sampled_from(["<think>", "</think>", "<", "think", ">", "a b", "\n", "`", "</", "x:think>", "é"]), max_size=12), st.data())
+@given(
+    st.lists(st.sampled_from(["<think>", "</think>", "<", "think", ">", "a b", "\n", "`", "</", "x:think>", "é"]), max_size=12),
+    st.data(),
+)
 @settings(max_examples=200)
 def test_reasoning_tags_do_not_depend_on_the_cuts(words: list[str], data: st.DataObject) -> None:
     text = "".join(words)
@@ -291,8 +326,16 @@ ERRORS = [
     ("an error object", event(error={"message": "no", "type": "server_error"}), "server"),
     ("an error as text", event(error="overloaded, try again later"), "overloaded"),
     ("event: error", b'event: error\ndata: {"message": "slow down", "code": "rate_limit_exceeded"}\n\n', "rate_limit"),
-    ("an error in the choice", event(choices=[{"index": 0, "delta": {}, "error": {"code": 502, "message": "bad gateway"}}]), "server"),
-    ("a full window", event(error={"code": 400, "message": "This model's maximum context length is 8192 tokens"}), "context_length"),
+    (
+        "an error in the choice",
+        event(choices=[{"index": 0, "delta": {}, "error": {"code": 502, "message": "bad gateway"}}]),
+        "server",
+    ),
+    (
+        "a full window",
+        event(error={"code": 400, "message": "This model's maximum context length is 8192 tokens"}),
+        "context_length",
+    ),
 ]
 
 
@@ -381,7 +424,9 @@ def test_usage_that_says_nothing_is_no_report(said: Any) -> None:
 
 def test_of_several_usage_reports_the_last_counts_and_nothing_is_added() -> None:
     """S15.2"""
-    body = delta(content="a", usage={"prompt_tokens": 11, "completion_tokens": 1}) + delta("stop", usage={"prompt_tokens": 11, "completion_tokens": 4})
+    body = delta(content="a", usage={"prompt_tokens": 11, "completion_tokens": 1}) + delta(
+        "stop", usage={"prompt_tokens": 11, "completion_tokens": 4}
+    )
     assert [one.usage.output for one in events_of([body + DONE]) if isinstance(one, UsageReported)] == [4]
 
 
@@ -416,7 +461,9 @@ CHUNKS = st.lists(
 
 @given(CHUNKS, st.booleans(), st.data())
 @settings(max_examples=200)
-def test_any_sequence_of_chunks_gives_the_same_at_every_cut_and_every_id_once(chunks: list[bytes], done: bool, data: st.DataObject) -> None:
+def test_any_sequence_of_chunks_gives_the_same_at_every_cut_and_every_id_once(
+    chunks: list[bytes], done: bool, data: st.DataObject
+) -> None:
     body = b"".join(chunks) + (DONE if done else b"")
     places = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=6)))
     borders = [0, *places, len(body)]

@@ -63,6 +63,7 @@ async def run_turn(
             turn.settings.finaliser_timeout,
         )
         turn.signals.close()
+    assert attempted is not None  # else an exception has left this function
     conversation.add(UserMessage(trigger.text), attempted.state.final_messages())
     return build_result(turn, attempted.state, attempted.finish, attempted.records)
 

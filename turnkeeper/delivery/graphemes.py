@@ -58,9 +58,6 @@ def _is_hangul_pair(before: str, after: str) -> bool:
     syllable = "\uac00" <= before <= "\ud7a3"
     if leading:
         return "\u1100" <= after <= "\u11a7" or "\uac00" <= after <= "\ud7a3"
-    return (
-        (vowel or syllable)
-        and "\u1160" <= after <= "\u11ff"
-        or "\u11a8" <= before <= "\u11ff"
-        and "\u11a8" <= after <= "\u11ff"
+    return ((vowel or syllable) and "\u1160" <= after <= "\u11ff") or (
+        "\u11a8" <= before <= "\u11ff" and "\u11a8" <= after <= "\u11ff"
     )

@@ -69,6 +69,7 @@ class _TurnFold:
         self._messages: list[Message] = []
         self._text = ""  # visible text that no message has yet
         self._unended = ""  # delivered in a pass that has not ended: all that is known of it after a crash
+        self._in_pass = False
         self._carries_on = False
         self._batch: tuple[PassEnded, dict[str, ToolFinished]] | None = None
         self._restarted: set[str] = set()
@@ -81,7 +82,7 @@ class _TurnFold:
             case PassStarted(purpose=purpose):
                 self._close_batch()
                 self._carries_on = purpose == "carry_on"
-                self._unended = ""
+                self._unended, self._in_pass = "", True
             case PassEnded():
                 self._end_pass(event)
             case ToolFinished():
@@ -91,7 +92,7 @@ class _TurnFold:
                 self._restarted.add(call_id)
                 self._close_batch()
                 self._messages.append(UserMessage(item.text))
-            case MessageDelivered(message=message):
+            case MessageDelivered(message=message) if self._in_pass:
                 self._unended += message.text
             case _:
                 pass
@@ -106,7 +107,7 @@ class _TurnFold:
         return tuple(self._messages)
 
     def _end_pass(self, event: PassEnded) -> None:
-        self._unended = ""
+        self._unended, self._in_pass = "", False
         if not self._carries_on:
             self._close_text()
         if event.asked:

@@ -43,6 +43,7 @@ of_turn = select(events).where(events.c.turn_id == bindparam("turn_id")).order_b
 turns_like = (
     select(events.c.turn_id)
     .where(events.c.kind == "Admitted", events.c.turn_id.startswith(bindparam("prefix", type_=String)))
+    .distinct()
     .limit(2)
 )
 

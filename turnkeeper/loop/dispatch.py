@@ -148,7 +148,11 @@ def _failure(error: BaseException, name: str, redactor: Redactor) -> Failed:
 
 
 def _resolver(future: asyncio.Future[None]) -> Callable[[], None]:
-    return lambda: future.done() or future.set_result(None)
+    def resolve() -> None:
+        if not future.done():
+            future.set_result(None)
+
+    return resolve
 
 
 def _resolve(future: asyncio.Future[object], result: object) -> None:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from turnkeeper.delivery.delivery import Delivery
 from turnkeeper.delivery.repeats import RepeatFilter
-from turnkeeper.delivery.stitch import Stitcher
+from turnkeeper.delivery.stitcher import Stitcher
 from turnkeeper.loop.signals import TurnSignals
 from turnkeeper.providers.provider import Parser
 from turnkeeper.types.calls import ToolCall
@@ -86,9 +86,9 @@ class Reading:
         return isinstance(self._filter, Stitcher) and self._filter.repeated_only
 
     @property
-    def cut_at_length(self) -> bool:
-        """The text stopped for want of room and asks for a continuation."""
-        return self.finish == "length" and not self.calls and self.fault is None
+    def unfinished(self) -> bool:
+        """The text stopped for want of room, or broke off: it may be carried on."""
+        return (self.finish == "length" or self.fault is not None) and not self.calls
 
     @property
     def lost_call(self) -> str | None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from turnkeeper.delivery.delivery import Delivery
 from turnkeeper.delivery.repeats import RepeatFilter
-from turnkeeper.delivery.stitch import Stitcher, resume_point
+from turnkeeper.delivery.stitcher import Stitcher, resume_point
 from turnkeeper.errors import ProviderError
 from turnkeeper.journal.events import AskedFor, PassEnded, PassStarted
 from turnkeeper.loop.policy import Purpose
@@ -107,7 +107,7 @@ async def _read_to_end(answer: Answer, scope: Scope) -> None:
 
 async def _deliver_rest(delivery: Delivery, reading: Reading) -> None:
     reading.close()
-    if not reading.cut_at_length:  # S9.4b: a text that is carried on stays one message
+    if not reading.unfinished:  # S3.4, S9.4b: a text that may be carried on stays one message
         delivery.end_message()
     await delivery.flush()
 

@@ -80,6 +80,7 @@ class Model(Struct, frozen=True, dict=True):
 
 
 def _check_url(url: str, name: str) -> None:
+    parts = urlsplit("")
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0

@@ -80,11 +80,11 @@ class SseParser:
         data = self._data
         for line in lines:
             if line[:5] == b"data:":
-                line = line[6:] if line[5:6] == b" " else line[5:]
-                self._held += len(line)
+                value = line[6:] if line[5:6] == b" " else line[5:]
+                self._held += len(value)
                 if self._held > self._max:
                     raise TooLargeError
-                data.append(line)
+                data.append(value)
             elif not line:
                 if data:
                     events.append(ServerSentEvent(self._name, data[0] if len(data) == 1 else b"\n".join(data)))

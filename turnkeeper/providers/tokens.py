@@ -11,7 +11,7 @@ _SAMPLE = 8000  # characters
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a text is: a token for 4 ASCII characters, 2 of other scripts, or 1 of Chinese, Japanese, Korean."""
+    """About how many tokens a text is: one for 4 ASCII characters, 2 of other scripts, or 1 Chinese, Japanese or Korean."""
     if len(text) > _SAMPLE:  # a long text is as its beginning is
         return round(estimate_tokens(text[:_SAMPLE]) * len(text) / _SAMPLE)
     if text.isascii():

@@ -69,7 +69,8 @@ class Results:
 
     def whole(self, channel: str, handle: str) -> str | None:
         """The whole text of a handle; None where it is unknown in this channel, or gone."""
-        return self._texts.get(channel, {}).get(handle)
+        texts = self._texts.get(channel)
+        return texts.get(handle) if texts is not None else None
 
 
 def read(value: object, limit_bytes: int, keep: Keep) -> Readable:
@@ -125,7 +126,7 @@ def _plain(value: object, pictures: list[Picture], above: tuple[int, ...]) -> An
         case Picture():
             return _picture(value.data, value.media_type, pictures)
         case bytes() | bytearray() | memoryview():
-            return _bytes(bytes(value), pictures)
+            return _bytes(bytes(cast(bytes, value)), pictures)
         case PurePath():
             return str(value)
         case _:
@@ -198,15 +199,11 @@ def _first(items: Iterator[Any]) -> list[Any]:
     taken: list[Any] = []
     for item in items:
         if len(taken) >= _MOST_ITEMS:
-            taken.append(
-                ("...", "(more left out)")
-                if isinstance(item, tuple) and len(cast(tuple[Any, ...], item)) == 2
-                else "(more left out)"
-            )
+            taken.append(("...", "(more left out)"))
             break
         taken.append(item)
     return taken
 
 
 def _ordered(values: list[Any]) -> list[Any]:
-    return sorted(values, key=lambda one: (str(type(one)), str(one)))
+    return sorted(values, key=lambda one: (one.__class__.__name__, str(one)))

@@ -133,6 +133,8 @@ def _unknown(name: str, known: list[str]) -> str:
 
 def _expected(parameter: Parameter) -> str:
     kind: object = parameter.model or parameter.type
+    if typing.get_origin(kind) is typing.Annotated:
+        kind = typing.get_args(kind)[0]
     named = getattr(kind, "__name__", None) if not typing.get_args(kind) else None
     plain = {
         "str": "text",
@@ -150,7 +152,7 @@ def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
         return typing.get_type_hints(function, include_extras=True)
     except NameError as problem:
         raise ToolDefinitionError(
-            f"The tool {name!r} has a type that is not known where it is defined ({problem}); import it at the top of its module."
+            f"The tool {name!r} has a type that is not known where it is defined ({problem}); import it in its module."
         ) from None
 
 
@@ -171,7 +173,7 @@ def _default(value: object) -> object:
     """A default that a struct takes: a mutable one is made anew for each use."""
     if isinstance(value, list | dict | set):
         kept = cast(Any, value)
-        return msgspec.field(default_factory=lambda: kept.copy())
+        return msgspec.field(default_factory=kept.copy)
     return value
 
 

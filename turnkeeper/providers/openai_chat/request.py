@@ -102,7 +102,9 @@ class RequestWriter:
         stand in their places, so do those between them.
         """
         sent = len(self._messages)
-        if not (sent <= len(messages) and sent and messages[0] is self._messages[0] and messages[sent - 1] is self._messages[-1]):
+        if not (
+            sent <= len(messages) and sent and messages[0] is self._messages[0] and messages[sent - 1] is self._messages[-1]
+        ):
             self._messages, self._written = [], []
         for place in range(len(self._messages), len(messages)):
             written = self._message(messages[place], messages, place)

@@ -16,7 +16,7 @@ def calculate_tool() -> Tool:
 
     @tool(read_only=True)
     async def calculate(expression: str) -> str:
-        """Calculates an arithmetic expression: + - * / // % **, brackets, sqrt, sin, cos, tan, log, exp, round, min, max, pi, e.
+        """Calculates arithmetic: + - * / // % **, brackets, sqrt, sin, cos, tan, log, exp, round, min, max, pi, e.
 
         Args:
             expression: For example (2 + 3) * 4.5 or sqrt(2) ** 3.
@@ -28,7 +28,7 @@ def calculate_tool() -> Tool:
 
 def evaluate(expression: str) -> str:
     """The value of an arithmetic expression, in text. Raises ValueError with a sentence that says what is wrong."""
-    from simpleeval import EvalWithCompoundTypes, InvalidExpression  # heavy for a start, light for a use
+    from simpleeval import EvalWithCompoundTypes, InvalidExpression  # pyright: ignore  # heavy for a start, light for a use
 
     text = expression.strip().replace("×", "*").replace("÷", "/").replace("−", "-").replace(",", ", ")
     if not text:

@@ -182,6 +182,7 @@ def _known(charset: str | None) -> bool:
     import codecs
 
     try:
-        return charset is not None and codecs.lookup(charset) is not None
+        codecs.lookup(charset or "")
     except LookupError:
         return False
+    return True

@@ -57,7 +57,8 @@ def web_search_tool(search: Search | None = None) -> Tool:
 
 
 def _ddgs(query: str, most: int) -> list[Hit]:
-    from ddgs import DDGS
+    from ddgs import DDGS  # pyright: ignore
 
-    found: list[dict[str, Any]] = DDGS(timeout=10).text(query, max_results=most)
+    engine: Any = DDGS(timeout=10)
+    found: list[dict[str, Any]] = engine.text(query, max_results=most)
     return [Hit(str(one.get("title", "")), str(one.get("href", "")), str(one.get("body", ""))) for one in found]
