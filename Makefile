@@ -8,7 +8,7 @@ DEV := $(VENV)/.installed-dev
 MODEL ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help chat demo test check bench format clean
+.PHONY: help chat demo test check bench docs format clean
 
 help: ## list the chores
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | awk -F '\t' '{ printf "make %-8s %s\n", $$1, $$2 }'
@@ -50,6 +50,9 @@ check: $(DEV) ## style, types and the rooms' dependencies
 
 bench: $(DEV) ## the engine against a bare reference, with ratios
 	@$(BIN)/python -m bench.run
+
+docs: $(DEV) ## make docs/settings.md from the code
+	@$(BIN)/python -m scripts.settings_page
 
 format: $(DEV) ## put the code into its form
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .

@@ -1,0 +1,5 @@
+"""`python -m turnkeeper`."""
+
+from turnkeeper.cli import main
+
+main()
