@@ -46,7 +46,7 @@ class Effort(Struct, frozen=True):
 
 
 FULL = Effort(repetitions=12, share=1.0, patience_s=60.0, imports=5, live=(50, 250))
-QUICK = Effort(repetitions=2, share=0.25, patience_s=0.0, imports=2, live=(25, 125))
+QUICK = Effort(repetitions=1, share=0.25, patience_s=0.0, imports=1, live=(20, 60))
 
 
 class Patience:

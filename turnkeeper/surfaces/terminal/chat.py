@@ -16,7 +16,7 @@ from typing import TypeAlias
 from turnkeeper.engine import Engine
 from turnkeeper.errors import TurnkeeperError
 from turnkeeper.surfaces.terminal.live import LiveText
-from turnkeeper.surfaces.terminal.painter import Painter
+from turnkeeper.surfaces.terminal.painter import Painter, printable
 from turnkeeper.types.turn import TurnResult
 
 CHANNEL = "terminal"
@@ -46,7 +46,7 @@ async def chat_live(engine: Engine, make_painter: MakePainter) -> None:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.patch_stdout import patch_stdout
 
-    session: PromptSession[str] = PromptSession()
+    session: PromptSession[str] = PromptSession(erase_when_done=True)  # the growing text in it goes on in the next one
     live = LiveText(_write_now, session.app.invalidate)
     painter = make_painter(live.write)
     chat = _Live(engine, painter)
@@ -61,6 +61,8 @@ async def chat_live(engine: Engine, make_painter: MakePainter) -> None:
                     continue
                 except EOFError:
                     break
+                if text.strip():
+                    _write_now(f"› {printable(text.strip())}\n")
                 if not await chat.take(text.strip(), turns):
                     break
             await engine.stop(CHANNEL)
