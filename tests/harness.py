@@ -11,11 +11,12 @@ from typing import Any
 from msgspec import Struct
 
 from turnkeeper import Engine, Host, Model, Settings, Tool, TurnResult
-from turnkeeper.delivery.sink import Outgoing
+from turnkeeper.delivery.sink import DeliveryUncertainError, Outgoing
 from turnkeeper.journal.events import TurnEvent
 from turnkeeper.journal.journal import Journal, MemoryJournal
 from turnkeeper.surfaces.timeline import timeline
 from turnkeeper.testing import ScriptedProvider
+from turnkeeper.types.outcomes import Expression
 from turnkeeper.types.turn import HistoryEntry, Notice
 
 KEY = "sk-test-0123456789abcdef"
@@ -99,6 +100,7 @@ class Watching:
         self.log: list[str] = []
         self.posting: asyncio.Event | None = None
         self.posts = 0
+        self.lose_expressions = False
         self._grown = asyncio.Condition()
 
     def grow(self, text: str) -> None:
@@ -115,6 +117,12 @@ class Watching:
         await self.posting.wait()
         self.log.append(f"posted {message.text}")
         return message.nonce
+
+    def express(self, expression: Expression, nonce: str) -> Any:
+        self.log.append(f"express {expression.id}")
+        if self.lose_expressions:
+            raise DeliveryUncertainError
+        return nonce
 
     def notice(self, notice: Notice) -> str:
         self.log.append(f"notice {notice.kind}")

@@ -17,7 +17,7 @@ from turnkeeper.settings import Settings
 from turnkeeper.tools.context import ToolContext
 from turnkeeper.tools.tool import Tool, tool
 from turnkeeper.types.messages import Picture
-from turnkeeper.types.outcomes import ContextItem, Continue, EndTurn, RestartWith, Succeeded
+from turnkeeper.types.outcomes import ContextItem, Continue, EndTurn, Expression, RestartWith, Succeeded
 from turnkeeper.types.shown import MessageShown, NoticeGiven, Shown, TextShown, ToolBegan, ToolEnded, TurnEnded
 from turnkeeper.types.turn import TurnResult
 
@@ -27,6 +27,7 @@ __all__ = [
     "Continue",
     "EndTurn",
     "Engine",
+    "Expression",
     "Host",
     "JournalError",
     "MessageShown",

@@ -23,6 +23,7 @@ from turnkeeper.delivery.sink import DeliveryUncertainError, Outgoing, Sink
 from turnkeeper.delivery.splitter import Splitter
 from turnkeeper.redaction import Redactor
 from turnkeeper.settings import Settings
+from turnkeeper.types.outcomes import Expression
 from turnkeeper.types.turn import Delivered, Notice
 
 Limit: TypeAlias = Literal["send_message_limit", "flush_limit"]
@@ -68,6 +69,8 @@ class Delivery:
         """What stands, in order."""
         self.notices: list[Notice] = []
         """What we told people beside the reply."""
+        self.expression: Expression | None = None
+        """The one expression that this turn has sent, or tried to (S6.6)."""
         self.limit: Limit | None = None
         """The delivery limit that this reply has reached (S14.3)."""
 
@@ -147,6 +150,26 @@ class Delivery:
             self._chars += len(piece)
             self._sink.grow(piece)
         await self.flush()
+
+    async def express(self, expression: Expression) -> bool:
+        """Shows an expression, after what was written before it. Returns whether the surface confirmed it.
+
+        It counts as this turn's one expression from before the send on, so that an unconfirmed one is never risked twice.
+        """
+        self.end_message()
+        await self.flush()
+        self.expression = expression
+        self._numbered += 1
+        message = Outgoing(str(expression), _nonce(self._turn_id, self._numbered, str(expression)))
+        self._record.delivering(message.nonce, message.text)
+        try:
+            shown = self._sink.express(expression, message.nonce)
+            reference = shown if isinstance(shown, str) else await shown
+        except DeliveryUncertainError:
+            self.messages.append(self._record.delivered("", message, confirmed=False))
+            return False
+        self.messages.append(self._record.delivered(reference, message, confirmed=True))
+        return True
 
     async def notify(self, notice: Notice) -> None:
         """Tells people something beside the reply."""

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from turnkeeper.types.outcomes import Expression
 from turnkeeper.types.turn import HistoryEntry, Notice
 
 
@@ -45,6 +46,11 @@ class Sink(Protocol):
         """
         ...
 
+    def express(self, expression: Expression, nonce: str) -> str | Awaitable[str]:
+        """Shows a sticker, an emoji or a sprite, after what was posted before it; as `post` does. A surface that has no such
+        thing shows its words, `str(expression)`."""
+        ...
+
     def notice(self, notice: Notice) -> str | Awaitable[str]:
         """Tells people something that the model did not say, in their language. It keeps its place among the messages."""
         ...
@@ -67,6 +73,10 @@ class Collecting:
     def post(self, message: Outgoing) -> str:
         """The nonce serves as reference."""
         return message.nonce
+
+    def express(self, expression: Expression, nonce: str) -> str:
+        """The nonce serves as reference."""
+        return nonce
 
     def notice(self, notice: Notice) -> str:
         """Nothing to show."""

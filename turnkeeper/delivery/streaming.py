@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 
 from turnkeeper.delivery.sink import Outgoing
+from turnkeeper.types.outcomes import Expression
 from turnkeeper.types.shown import MessageShown, NoticeGiven, Shown, TextShown, ToolBegan, ToolEnded
 from turnkeeper.types.turn import HistoryEntry, Notice
 
@@ -28,6 +29,11 @@ class Streaming:
         """A message is complete."""
         self._put(MessageShown(message.text))
         return message.nonce
+
+    def express(self, expression: Expression, nonce: str) -> str:
+        """An expression is shown, in words."""
+        self._put(MessageShown(str(expression)))
+        return nonce
 
     def notice(self, notice: Notice) -> str:
         """A notice was given."""

@@ -15,6 +15,7 @@ from turnkeeper.errors import JournalError
 from turnkeeper.journal.events import Restarted, Thought, ToolFinished, ToolStarted
 from turnkeeper.loop.admission import Admission, Admitted, Refused, admit
 from turnkeeper.loop.dispatch import dispatch
+from turnkeeper.loop.expression import express
 from turnkeeper.loop.repetition import repeated
 from turnkeeper.loop.results import HEADLINE, batch_messages, content_of, ran_tool
 from turnkeeper.loop.scope import Scope
@@ -109,7 +110,10 @@ async def _run_admitted(turn: Turn, admitted: Admitted) -> ToolOutcome:
             return Failed("journal_unavailable", f"{tool.name} was not run, for its start could not be put on record.")
     if turn.signals.stopped:
         return Failed("stopped", "The person stopped the turn before this call began.")
-    return await dispatch(turn, admitted)
+    outcome = await dispatch(turn, admitted)
+    if isinstance(outcome, Succeeded) and outcome.expression is not None:
+        return await express(turn, outcome)
+    return outcome
 
 
 async def _approved(turn: Turn, name: str, call: ToolCall) -> bool:

@@ -57,6 +57,18 @@ class RestartWith(Struct, frozen=True, tag=True):
 Then: TypeAlias = Continue | EndTurn | RestartWith
 
 
+class Expression(Struct, frozen=True, tag=True):
+    """A sticker, a custom emoji or a sprite. name: what people and models call it; id: what the surface calls it (S6.6)."""
+
+    kind: Literal["sticker", "emoji", "sprite"]
+    name: str
+    id: str
+
+    def __str__(self) -> str:
+        """What stands for it in a conversation (S2.5a)."""
+        return f"[sent {self.kind} {self.name}]"
+
+
 class Succeeded(Struct, frozen=True, tag=True):
     """The tool ran. A tool function may return this instead of a bare value, to say more than the value.
 
@@ -65,6 +77,7 @@ class Succeeded(Struct, frozen=True, tag=True):
     delivered: text that the tool itself put into the channel: the answer is there already (S6.7); None for none.
     then: how the turn goes on.
     pictures: pictures for the model to look at.
+    expression: to be shown to people at once; what became of it takes the place of `data` (S6.6).
     """
 
     data: Any = None
@@ -72,6 +85,7 @@ class Succeeded(Struct, frozen=True, tag=True):
     delivered: str | None = None
     then: Then = Continue()
     pictures: tuple[Picture, ...] = ()
+    expression: Expression | None = None
 
 
 class Failed(Struct, frozen=True, tag=True):

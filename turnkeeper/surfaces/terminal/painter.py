@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from turnkeeper.delivery.notices import Language, words
 from turnkeeper.delivery.sink import Outgoing
-from turnkeeper.types.outcomes import Failed, Succeeded
+from turnkeeper.types.outcomes import Expression, Failed, Succeeded
 from turnkeeper.types.turn import HistoryEntry, Notice
 
 # What a model or a tool wrote must not move the cursor, ring, or set the title: only line feeds and tabs pass.
@@ -42,6 +42,11 @@ class Painter:
         """The message is complete: its text stands already."""
         self.end_line()
         return message.nonce
+
+    def express(self, expression: Expression, nonce: str) -> str:
+        """Writes an expression in words."""
+        self._line(str(expression), "35")
+        return nonce
 
     def notice(self, notice: Notice) -> str:
         """Writes a notice on a line of its own."""
