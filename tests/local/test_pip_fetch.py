@@ -13,7 +13,7 @@ import pytest
 
 from turnkeeper.providers.local.download import install
 from turnkeeper.providers.local.origins import OriginError
-from turnkeeper.providers.local.pip_fetch import fetch_with_pip
+from turnkeeper.providers.local.pip_fetch import _progress_style, fetch_with_pip
 from turnkeeper.providers.local.wheels import WheelOrigin
 
 from .wheels_on_disk import WheelsOnDisk, make_wheel
@@ -101,6 +101,10 @@ def index(tmp_path: Path) -> Iterator[Index]:
         thread.join()
 
 
+needs_raw_progress = pytest.mark.skipif(_progress_style() != "raw", reason="this pip can't tell its progress to a program")
+
+
+@needs_raw_progress
 def test_progress_inside_a_wheel_is_told(index: Index, tmp_path: Path, wheels: WheelsOnDisk) -> None:
     told: list[tuple[int, int]] = []
 
@@ -114,6 +118,7 @@ def test_progress_inside_a_wheel_is_told(index: Index, tmp_path: Path, wheels: W
     assert told[0][0] < size
 
 
+@needs_raw_progress
 def test_ctrl_c_ends_pip_too(index: Index, tmp_path: Path, wheels: WheelsOnDisk) -> None:
     def tick(done: int, total: int) -> None:
         raise KeyboardInterrupt
