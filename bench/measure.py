@@ -76,7 +76,7 @@ class _Trial:
         self._process_s = self._others_s = self._took_s = 0.0
         self.costs: list[Cost] = []
         self.digests: set[str] = set()
-        self.late_us = 0.0
+        self.late = 0.0
         self.requests = self.request_bytes = 0
 
     @property
@@ -92,7 +92,7 @@ class _Trial:
         busy, took_s = busy_s(client_core()) - busy_before_s, time.perf_counter() - begun_s
         after = self._server.stats()
         self.digests.update(measured.digests)
-        self.late_us = 1e6 * (after.late_s - before.late_s) / max(1, after.writes - before.writes)
+        self.late = (after.late_s - before.late_s) / max(1, after.writes - before.writes) / self._scenario.gap_s
         self.requests = after.requests - before.requests
         self.request_bytes = after.received - before.received
         own_s, self._process_s = measured.process_s - self._process_s, measured.process_s
@@ -121,7 +121,7 @@ def measure_row(
         target=scenario.target if side == "engine" else None,
         reference=costs_of(scenario, reference.costs, turns_each=each, others=reference.others),
         engine=costs_of(scenario, engine.costs, turns_each=each, others=engine.others),
-        late_us=max(reference.late_us, engine.late_us),
+        late=max(reference.late, engine.late),
         wrong=_wrong(scenario, reference, engine),
         growth=_growth(reference, engine) if scenario.name == "long" else None,
     )

@@ -36,7 +36,7 @@ def print_head(report: Report) -> None:
     print(f"Python {report.python}, {report.machine}; server on core {server_core()}, client on core {client_core()}.")
     if server_core() == client_core():
         print("There is one core only: server and client share it, and the figures are not worth much.")
-    print("CPU microseconds of the client for each server-sent event: best turn (median turn).\n")
+    print("CPU microseconds of the client for each server-sent event: best tenth of the turns (median).\n")
     print(f"{'':<11}{'scenario':<36}{'events':>7}{'reference':>17}{'engine':>17}{'ratio':>8}{'target':>8}")
 
 
@@ -79,4 +79,7 @@ def _verdict(row: Row) -> str:
     if row.wrong:
         return f"WRONG: {row.wrong}"
     verdict = "for information" if row.target is None else "met" if row.met else "MISSED"
-    return f"{verdict} (busy: others took {row.others:.0%} of the core)" if row.others > QUIET else verdict
+    doubts = [f"busy: others took {row.others:.0%} of the core"] if row.others > QUIET else []
+    if row.late > QUIET:
+        doubts.append(f"the server was late by {row.late:.0%} of the pause between two writes")
+    return f"{verdict} ({'; '.join(doubts)})" if doubts else verdict

@@ -34,6 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
     except BenchError as problem:
         print(problem, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -115,7 +115,7 @@ class RedactedStream:
 
     def _held_from(self, text: str, word_at: int) -> int:
         """Where the part begins that may be the beginning of a secret; the text's length where there is none."""
-        if _RISKY.match(text, word_at):
+        if text[word_at : word_at + 1] in _RISKY_FIRST and _RISKY.match(text, word_at):
             return word_at
         earliest = len(text)
         for first in self._firsts:
@@ -172,3 +172,4 @@ def _risky() -> re.Pattern[str]:
 
 
 _RISKY = _risky()
+_RISKY_FIRST = frozenset([start[0] for start in _STARTS] + list("MNOh\"'(`<=:["))

@@ -23,6 +23,7 @@ _SPANS = re.compile(
 _UNENDED = re.compile(
     r"(?:(?<!`)`+[^`\n]*|!?\[[^\]\n]*(?:\](?:\([^)\n]*)?)?|<[@#:at]?[^>\s]{0,60}|(?<!\w)(?:\*\*\*|\*\*|\*|__|_|~~|\|\|)(?=\S)[^*_~|\n]{0,300})$"
 )
+_MARKS = ("`", "[", "<", "*", "_", "~~", "||", "://")
 _SENTENCE = re.compile(r"[.!?…]+[\"'”’»)\]*_]*(?=\s)|[。！？]+[」』）”’]*")
 _CLAUSE = re.compile(r"[,;:](?=\s)|[、，；：]|\s[–—](?=\s)")
 _DENSE = r"\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef"
@@ -36,34 +37,42 @@ def best_cut(text: str, limit: int, blocks: list[Block]) -> int:
     blocks: of `text`; places inside a fence, table or quote are none.
     """
     closed = _closed_spans(text, limit, blocks)
-    places = _places(text, limit, blocks)
-    for rank, least in _FILL.items():
-        found = _last_free(places[rank], closed, text)
+    last: dict[str, int | None] = {}
+    for rank, least in _FILL.items():  # a rank's places are looked for only when no better rank has one
+        found = last[rank] = _last_free(_places(rank, text, limit, blocks), closed, text)
         if found is not None and found >= limit * least:
             return found
-    for rank in _FILL:
-        found = _last_free(places[rank], closed, text)
+    for found in last.values():
         if found:
             return found
     return max(1, last_break(text, limit))
 
 
-def _places(text: str, limit: int, blocks: list[Block]) -> dict[str, list[int]]:
-    """The places of each rank, in order, none beyond `limit`."""
-    places: dict[str, list[int]] = {rank: [] for rank in _FILL}
-    for block in blocks:
-        if block.end <= limit and block.kind != "text" and not block.open:
-            places["paragraph"].append(block.end)  # a finished block ends like a paragraph
+def _places(rank: str, text: str, limit: int, blocks: list[Block]) -> list[int]:
+    """The places of one rank, in order, none beyond `limit`."""
+    match rank:
+        case "sentence":
+            return [found.end() for found in _SENTENCE.finditer(text, 0, limit + 1) if found.end() <= limit]
+        case "clause":
+            return [found.end() for found in _CLAUSE.finditer(text, 0, limit + 1) if found.end() <= limit]
+        case "word":
+            return [found.start() for found in _WORD.finditer(text, 0, limit + 1) if 0 < found.start() <= limit]
+        case _:
+            return _line_places(rank, text, limit, blocks)
+
+
+def _line_places(rank: str, text: str, limit: int, blocks: list[Block]) -> list[int]:
+    """The line ends of one rank; a finished block ends like a paragraph."""
+    places = [block.end for block in blocks if block.end <= limit and block.kind != "text" and not block.open]
+    places = places if rank == "paragraph" else []
     for found in re.finditer(r"\n", text[:limit]):
         after = found.end()
-        line = text[after : text.find("\n", after) if "\n" in text[after:] else len(text)]
+        end = text.find("\n", after)
+        line = text[after : end if end >= 0 else len(text)]
         blank = not text[text.rfind("\n", 0, found.start()) + 1 : found.start()].strip()
-        rank = "paragraph" if blank or not line.strip() else "item" if is_item(line) else "line"
-        places[rank].append(after)
-    places["sentence"] = [found.end() for found in _SENTENCE.finditer(text, 0, limit + 1) if found.end() <= limit]
-    places["clause"] = [found.end() for found in _CLAUSE.finditer(text, 0, limit + 1) if found.end() <= limit]
-    places["word"] = [found.start() for found in _WORD.finditer(text, 0, limit + 1) if 0 < found.start() <= limit]
-    return places
+        if rank == ("paragraph" if blank or not line.strip() else "item" if is_item(line) else "line"):
+            places.append(after)
+    return sorted(places)
 
 
 def _closed_spans(text: str, limit: int, blocks: list[Block]) -> list[tuple[int, int]]:
@@ -75,6 +84,8 @@ def _closed_spans(text: str, limit: int, blocks: list[Block]) -> list[tuple[int,
                 spans.append((block.begin, block.end))
             continue
         part = text[block.begin : block.end]
+        if not any(mark in part for mark in _MARKS):
+            continue
         for found in _SPANS.finditer(part):
             if found.end() - found.start() <= limit:
                 spans.append((block.begin + found.start(), block.begin + found.end()))

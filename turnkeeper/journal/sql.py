@@ -27,7 +27,8 @@ from turnkeeper.journal import statements
 from turnkeeper.journal.events import Recorded, TurnEvent, kind_of
 
 _log = logging.getLogger(__name__)
-_LINGER_S = 0.003  # how long events wait for company
+_LINGER_S = 0.02  # how long events wait for company
+_WAITED_S = 0.002  # how long they do where somebody waits for them
 _KEPT = 100_000  # events kept while the store can't be written
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[TurnEvent] = msgspec.json.Decoder(TurnEvent)
@@ -65,12 +66,13 @@ class SqlJournal:
         self._timer: asyncio.TimerHandle | None = None
         self._queue: queue.SimpleQueue[_Batch] = queue.SimpleQueue()
         self._broken: str | None = None
+        self._durability: Durability | None = None  # what the writer's connection is set to
         self._closed = False
         self._thread = threading.Thread(target=self._write_all, name="journal writer", daemon=True)
         self._thread.start()
 
     def append(self, recorded: Recorded) -> None:
-        """Adds an event; it is handed to the writer within 5 ms."""
+        """Adds an event; it is handed to the writer within 20 ms, or when somebody waits for it."""
         self._waiting.append(recorded)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_LINGER_S, self._hand_over)
@@ -82,8 +84,10 @@ class SqlJournal:
         self._waiters.append(waiter)
         if durable:
             self._hand_over()
-        elif self._timer is None:  # others may end in the same moment, and share the commit
-            self._timer = loop.call_later(_LINGER_S, self._hand_over)
+        elif len(self._waiters) == 1:  # others may end in the same moment, and share the commit
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = loop.call_later(_WAITED_S, self._hand_over)
         await waiter.future
 
     @property
@@ -163,9 +167,10 @@ class SqlJournal:
             return True
         durability: Durability = "FULL" if any(waiter.durability == "FULL" for waiter in waiters) else "NORMAL"
         try:
-            if connection.dialect.name == "sqlite":
+            if connection.dialect.name == "sqlite" and durability != self._durability:
                 connection.exec_driver_sql(f"PRAGMA synchronous={durability}")
                 connection.commit()
+                self._durability = durability
             if events:
                 connection.execute(statements.append, [self._row(one) for one in events])
             connection.commit()

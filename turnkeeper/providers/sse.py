@@ -70,6 +70,21 @@ class SseParser:
             self._hold(self._tail, last)
         return self._read(lines)
 
+    def whole(self, data: bytes) -> list[bytes] | None:
+        """The data of each event in `data`, where it is nothing but whole events of one data line each, and nothing is open.
+
+        That is what a network read nearly always is. None otherwise: then `feed` has to read it, for this reads nothing.
+        """
+        if self._tail or self._data or self._name or self._skip_lf:
+            return None
+        if data[:6] != b"data: " or data[-2:] != b"\n\n" or len(data) > self._max:
+            return None
+        found = data[6:-2].split(b"\n\ndata: ")
+        if data.count(b"\n") != 2 * len(found) or b"\r" in data:
+            return None
+        self._started = True
+        return found
+
     def close(self) -> list[ServerSentEvent]:
         """The event that the stream ended in, if it had begun one."""
         lines = [self._take_tail(b"")] if self._tail else []

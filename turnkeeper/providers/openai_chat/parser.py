@@ -142,32 +142,20 @@ class ChatParser:
     # Events of a stream
 
     def _read_stream(self, data: bytes) -> list[StreamEvent]:
+        whole = self._sse.whole(data) if self._tags.idle else None
+        text = _plain_text(whole) if whole is not None else None
+        if whole is not None and text is not None:  # the hot path: a network read of plain text chunks is one event
+            self._chunks += len(whole)
+            self._texts.append(text)
+            self._text_chars += len(text)
+            return [TextDelta(text)]
         events: list[StreamEvent] = []
-        texts: list[str] = []  # of plain text chunks in a row: the hot path, which makes one event of a network read
-        plain = self._tags.idle
         for event in self._sse.feed(data):
-            text = _plain_text(event.data) if plain and not event.name else ""
-            if text and not self.over:
-                texts.append(text)
-                continue
-            self._add_plain(texts, events)
             if event is COMMENT:
                 events.append(Heartbeat())
             else:
                 self._read_event(event.name, event.data, events)
-                plain = self._tags.idle
-        self._add_plain(texts, events)
         return events
-
-    def _add_plain(self, texts: list[str], events: list[StreamEvent]) -> None:
-        """What a row of plain text chunks says."""
-        if texts:
-            self._chunks += len(texts)
-            text = texts[0] if len(texts) == 1 else "".join(texts)
-            self._texts.append(text)
-            self._text_chars += len(text)
-            _add_text(text, events)
-            texts.clear()
 
     def _read_event(self, name: bytes, data: bytes, events: list[StreamEvent]) -> None:
         if self.over:
@@ -345,19 +333,22 @@ class ChatParser:
         return self._calls.last_name if len(self._calls) else None
 
 
-def _plain_text(data: bytes) -> str:
-    """The text of a chunk that says nothing else and needs no look at its characters; "" for any other chunk."""
-    try:
-        chunk = decode_plain(data)
-    except (DecodeError, RecursionError):
-        return ""
-    if chunk.error or chunk.usage or len(chunk.choices) != 1:
-        return ""
-    choice = chunk.choices[0]
-    text = choice.delta.content
-    if choice.finish_reason or choice.native_finish_reason or choice.index or choice.error:
-        return ""
-    return text if text.isascii() and "<" not in text and text[-1:] != "`" else ""
+def _plain_text(chunks: list[bytes]) -> str | None:
+    """The text of chunks that all say some and nothing else, and whose characters need no look; None for any others."""
+    texts: list[str] = []
+    for data in chunks:
+        try:
+            chunk = decode_plain(data)
+        except (DecodeError, RecursionError):
+            return None
+        if len(chunk.choices) != 1 or chunk.error or chunk.usage:
+            return None
+        choice = chunk.choices[0]
+        if choice.finish_reason or choice.native_finish_reason or choice.index or choice.error:
+            return None
+        texts.append(choice.delta.content)
+    text = texts[0] if len(texts) == 1 else "".join(texts)
+    return text if text and text.isascii() and "<" not in text and "`" not in text else None
 
 
 def _add_text(text: str, events: list[StreamEvent]) -> None:
