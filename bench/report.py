@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import platform
 from pathlib import Path
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from bench.cores import client_core, server_core
@@ -19,6 +21,18 @@ class Report(Struct):
     repetitions: int
     rows: list[Row]
     figures: list[Figure]
+
+
+def as_json(report: Report) -> bytes:
+    """All of it, with ratios and verdicts."""
+    values: dict[str, Any] = msgspec.to_builtins(report)
+    for made, written in zip(report.rows, values["rows"], strict=True):
+        written |= {"ratio": made.ratio, "met": made.met}
+        if made.growth is not None:
+            written["growth"] |= {"ratio": made.growth.ratio, "met": made.growth.met}
+    for figure, written in zip(report.figures, values["figures"], strict=True):
+        written["met"] = figure.met
+    return msgspec.json.format(msgspec.json.encode(values))
 
 
 def machine() -> str:

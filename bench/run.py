@@ -9,8 +9,6 @@ import platform
 import sys
 from pathlib import Path
 
-import msgspec
-
 from bench import measure, report
 from bench.figures import Figure
 from bench.processes import BenchError, ServerProcess
@@ -65,7 +63,7 @@ def _measure(server: ServerProcess, options: argparse.Namespace) -> int:
         report.print_figure(made.figures[-1])
         sys.stdout.flush()
     if options.json:
-        options.json.write_bytes(msgspec.json.format(msgspec.json.encode(made)))
+        options.json.write_bytes(report.as_json(made))
     wrong = any(row.wrong for row in made.rows)
     return 1 if wrong or (options.strict and not report.all_met(made)) else 0
 

@@ -40,21 +40,17 @@ async def dispatch(turn: Turn, admitted: Admitted) -> ToolOutcome:
     tool = admitted.tool
     limit_s = tool.options.timeout or turn.settings.tool_timeout
     running = _start(turn, admitted)
-    stopped = asyncio.get_running_loop().create_future()
-    listener = _resolver(stopped)
-    turn.signals.listen(listener)
     try:
-        await asyncio.wait({running, stopped}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.sleep(0)  # most tools are done in their first step, and cost no more than that
+        if not running.done():
+            await _wait(turn, running, limit_s)
         if running.done():
             return _outcome(running, tool.name, turn.redactor)
-        was_stopped = stopped.done()
+        was_stopped = turn.signals.stopped
         await _end(turn, running, tool.name)
     except asyncio.CancelledError:
         await _end(turn, running, tool.name)
         raise
-    finally:
-        turn.signals.unlisten(listener)
-        stopped.cancel()
     if was_stopped:
         return Failed(
             "stopped", f"The person stopped the turn while {tool.name} was running; it may or may not have had its effect."
@@ -63,6 +59,18 @@ async def dispatch(turn: Turn, admitted: Admitted) -> ToolOutcome:
         "timed_out",
         f"{tool.name} did not finish within {limit_s:g} seconds and was cancelled; it may or may not have had its effect.",
     )
+
+
+async def _wait(turn: Turn, running: asyncio.Future[object], limit_s: float) -> None:
+    """Waits for the tool's end, its time limit or a stop, whichever comes first."""
+    stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    listener = _resolver(stopped)
+    turn.signals.listen(listener)
+    try:
+        await asyncio.wait({running, stopped}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        turn.signals.unlisten(listener)
+        stopped.cancel()
 
 
 def _start(turn: Turn, admitted: Admitted) -> asyncio.Future[object]:
