@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 
+import hypothesis
 import pytest
 
 from tests.harness import Bench
 from turnkeeper.testing import ScriptedProvider
+
+hypothesis.settings.register_profile("here", deadline=None)  # a busy machine is no failure
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 asyncio.set_event_loop(None)  # else Python 3.11 makes a loop at the first look for one, and nobody closes it
 

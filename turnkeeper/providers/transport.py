@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import os
+import re
 import ssl
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import aiohttp
 
 _READ_BUFFER = 2**18  # one network read stays one batch of events
+_LOOPBACK = re.compile(r"https?://(?:127\.|localhost[:/]|\[::1\])")
 _ERROR_BYTES = 64 * 1024  # of an error answer that is read
 
 
@@ -113,7 +115,7 @@ class Transport:
 
     def __init__(self, *, connect_timeout_s: float = 30.0) -> None:
         self._connect_timeout_s = connect_timeout_s
-        self._session: aiohttp.ClientSession | None = None
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}  # by whether the environment's proxies are asked
 
     async def open(self, request: HttpRequest) -> Answer:
         """Sends the request and waits for the head of its answer.
@@ -122,7 +124,8 @@ class Transport:
         """
         import aiohttp
 
-        session = self._session or self._start()
+        outside = not _LOOPBACK.match(request.url)
+        session = self._sessions.get(outside) or self._start(outside)
         try:
             response = await session.post(request.url, data=request.body, headers=request.headers, allow_redirects=False)
         except (aiohttp.ClientError, OSError, ValueError) as problem:
@@ -131,14 +134,18 @@ class Transport:
 
     async def aclose(self) -> None:
         """Closes all connections."""
-        if self._session is not None:
-            session, self._session = self._session, None
+        sessions, self._sessions = list(self._sessions.values()), {}
+        for session in sessions:
             await session.close()
 
-    def _start(self) -> aiohttp.ClientSession:
+    def _start(self, outside: bool) -> aiohttp.ClientSession:
+        """outside: the server is not on this machine, so a proxy of the environment may lead to it."""
         import aiohttp
 
-        self._session = aiohttp.ClientSession(
+        # asyncio reads into a block of 256 KiB. Until glibc has seen a larger one freed, it maps and unmaps memory for each
+        # read, which costs more than the read itself.
+        bytearray(2 * _READ_BUFFER)
+        session = self._sessions[outside] = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_timeout_s),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -146,8 +153,9 @@ class Transport:
             max_field_size=64 * 1024,
             skip_auto_headers=("User-Agent",),
             headers={"User-Agent": "turnkeeper"},
+            trust_env=outside,
         )
-        return self._session
+        return session
 
 
 def _buffered(content: aiohttp.StreamReader) -> bytes:

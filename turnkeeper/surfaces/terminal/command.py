@@ -24,7 +24,7 @@ from turnkeeper.redaction import RedactingFilter, Redactor
 from turnkeeper.settings import environment
 from turnkeeper.surfaces.choose import Chosen, Wish, opened
 from turnkeeper.surfaces.terminal.chat import CHANNEL, chat_live, chat_piped
-from turnkeeper.surfaces.terminal.painter import Painter
+from turnkeeper.surfaces.terminal.painter import Painter, has_colour
 from turnkeeper.tools.builtin import builtin_tools
 from turnkeeper.tools.tool import Tool
 from turnkeeper.types.turn import TurnResult
@@ -84,7 +84,7 @@ async def _chat(options: ChatOptions, config: Config, env: Mapping[str, str]) ->
         async with engine:
             if options.once is not None:
                 return await _once(engine, options, cast(Language, config.language))
-            if sys.stdin.isatty() and sys.stdout.isatty():
+            if sys.stdin.isatty() and sys.stdout.isatty() and env.get("TERM", "dumb") != "dumb":
                 await chat_live(engine, _painter_maker(config))
                 return 0
             return 0 if await chat_piped(engine, _painter_maker(config)) else 1
@@ -102,7 +102,7 @@ async def _once(engine: Engine, options: ChatOptions, language: Language) -> int
             _write(msgspec.json.encode(event).decode() + "\n")
             result = getattr(event, "result", result)
         return _code(result)
-    painter = Painter(_write, colour=sys.stdout.isatty(), language=language)
+    painter = Painter(_write, colour=has_colour(environment(), terminal=sys.stdout.isatty()), language=language)
     result = await engine.run(text, channel=CHANNEL, sink=painter)
     painter.end_line()
     return _code(result)
@@ -164,11 +164,15 @@ def _introduce(chosen: Chosen, *, quiet: bool) -> None:
         lines.append("Type a message; /help lists what else you can type.")
     for line in lines:
         if line:
-            click.echo(click.style(line, dim=True), err=quiet)
+            stream = sys.stderr if quiet else sys.stdout
+            dim = has_colour(environment(), terminal=stream.isatty())
+            click.echo(click.style(line, dim=True) if dim else line, err=quiet)
 
 
 def _painter_maker(config: Config) -> Callable[[Callable[[str], None]], Painter]:
-    return lambda write: Painter(write, colour=sys.stdout.isatty(), language=cast(Language, config.language))
+    return lambda write: Painter(
+        write, colour=has_colour(environment(), terminal=sys.stdout.isatty()), language=cast(Language, config.language)
+    )
 
 
 async def _ask(approval: Approval) -> bool:

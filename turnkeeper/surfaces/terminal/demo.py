@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from turnkeeper.engine import Engine
 from turnkeeper.providers.model import Model
-from turnkeeper.settings import Settings
-from turnkeeper.surfaces.terminal.painter import Painter
+from turnkeeper.settings import Settings, environment
+from turnkeeper.surfaces.terminal.painter import Painter, has_colour
 from turnkeeper.testing import Answer, ScriptedProvider, call, cut, hang, say, wait
 from turnkeeper.tools.builtin import builtin_tools
 from turnkeeper.tools.tool import Tool, tool
@@ -62,14 +62,14 @@ async def _play(pace: Pace) -> int:
 
 
 async def _scene(engine: Engine, provider: ScriptedProvider, scene: Scene) -> bool:
-    click.echo(click.style(f"› {scene.said}", bold=True))
+    click.echo(click.style(f"› {scene.said}", bold=True) if _coloured() else f"› {scene.said}")
     provider.play(*scene.answers)
-    painter = Painter(_write, colour=sys.stdout.isatty())
+    painter = Painter(_write, colour=_coloured())
     running = asyncio.ensure_future(engine.run(scene.said, channel=_ASIDE, sink=painter))
     if scene.stops_after_s is not None:
         await asyncio.sleep(scene.stops_after_s)
         painter.end_line()
-        click.echo(click.style("› /kill", bold=True))
+        click.echo(click.style("› /kill", bold=True) if _coloured() else "› /kill")
         await engine.stop(_ASIDE)
     result = await running
     painter.end_line()
@@ -164,7 +164,11 @@ def _tools() -> list[Tool]:
 
 
 def _tell(text: str) -> None:
-    click.echo(click.style(text, dim=True))
+    click.echo(click.style(text, dim=True) if _coloured() else text)
+
+
+def _coloured() -> bool:
+    return has_colour(environment(), terminal=sys.stdout.isatty())
 
 
 def _write(text: str) -> None:

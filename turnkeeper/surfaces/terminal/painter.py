@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from turnkeeper.delivery.notices import Language, words
 from turnkeeper.delivery.sink import Outgoing
@@ -14,6 +14,11 @@ from turnkeeper.types.turn import HistoryEntry, Notice
 # What a model or a tool wrote must not move the cursor, ring, or set the title: only line feeds and tabs pass.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _RESULT_CHARS = 120
+
+
+def has_colour(env: Mapping[str, str], *, terminal: bool) -> bool:
+    """Whether escape codes for colour are wanted: in a terminal that knows them, and NO_COLOR is not set."""
+    return terminal and not env.get("NO_COLOR") and env.get("TERM", "dumb") != "dumb"
 
 
 class Painter:
