@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import pytest
 from msgspec import Meta
 
-from tests.harness import Bench
+from tests.harness import Bench, until
 from turnkeeper import Engine, Host, Picture, Tool, ToolContext, tool
 from turnkeeper.errors import JournalError
 from turnkeeper.journal.events import Recorded, ToolFinished, ToolStarted
@@ -523,6 +523,32 @@ async def test_a_tool_knows_its_channel_and_may_speak_in_it(bench: Bench) -> Non
     result = await bench.engine(speak).run("go", channel="c9", user="ann")
     assert [message.text for message in result.deliveries] == ["Wait.", "I am in c9 for ann.", "There."]
     assert "context" not in str(bench.provider.requests[0].body["tools"])
+
+
+@pytest.mark.looptime
+async def test_a_tool_that_outlives_its_turn_can_do_nothing_more_in_its_name(bench: Bench) -> None:
+    """S2.3: no memory, no message after the end."""
+    release, late = asyncio.Event(), []
+
+    @tool(timeout=1)
+    async def stubborn(context: ToolContext) -> None:
+        """Ignores its cancellation, and then wants to act."""
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+        for act in (lambda: context.say("too late"), lambda: context.notes.keep("c", "u", "too late")):
+            try:
+                await act()
+            except RuntimeError:
+                late.append("refused")
+
+    bench.provider.play(call("stubborn", {}), say("Well."))
+    result = await bench.engine(stubborn).run("go")
+    release.set()
+    await until(lambda: len(late) == 2)
+    assert [message.text for message in result.deliveries] == ["Well."]
 
 
 async def test_in_deliberate_mode_a_tool_is_exposed_by_a_word_and_stays_for_three_turns(bench: Bench) -> None:

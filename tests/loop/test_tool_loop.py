@@ -9,7 +9,7 @@ import pytest
 from msgspec import Struct
 
 from tests.harness import Bench, Seen
-from turnkeeper import ContextItem, EndTurn, RestartWith, Succeeded, tool
+from turnkeeper import ContextItem, EndTurn, RestartWith, Succeeded, ToolContext, tool
 from turnkeeper.testing import Answer, call, close, cut, done, error, fail, finish, keepalive, say, think, together, usage
 
 
@@ -400,6 +400,36 @@ async def test_each_request_extends_the_one_before_byte_for_byte(bench: Bench) -
     bodies = [request.raw for request in bench.provider.requests]
     for before, after in zip(bodies, bodies[1:], strict=False):
         assert after.startswith(before[:-2])
+
+
+async def test_a_text_that_was_carried_on_and_then_asks_for_a_tool_goes_back_whole(bench: Bench) -> None:
+    """S4.3, S9.4b: the next request, and later turns, hold all that people saw, once."""
+    bench.provider.play(
+        say("The tide comes in") + finish("length"), say(" twice a day.") + call("roll", {}), say("Six."), say("Yes.")
+    )
+    engine = bench.engine(*TOOLS)
+    result = await engine.run("go")
+    assert result.text == "The tide comes in twice a day.\n\nSix."
+    await engine.run("sure?")
+    said = [m["content"] for m in bench.messages() if m["role"] == "assistant"]
+    assert said == ["The tide comes in twice a day.", "Six."]
+
+
+async def test_what_a_tool_posted_is_in_the_history_and_not_said_again(bench: Bench) -> None:
+    """S2.5: text that people saw is in the history."""
+
+    @tool
+    async def post(context: ToolContext) -> str:
+        """Posts."""
+        await context.say("Low tide is at six.")
+        return "posted"
+
+    bench.provider.play(call("post", {}), say("Low tide is at six."), say("At six."))
+    engine = bench.engine(post)
+    result = await engine.run("when?")
+    assert [message.text for message in result.deliveries] == ["Low tide is at six."]
+    await engine.run("again?")
+    assert "Low tide is at six." in bench.messages()[2]["content"]
 
 
 async def test_usage_is_one_entry_a_pass_and_marked_where_estimated(bench: Bench) -> None:

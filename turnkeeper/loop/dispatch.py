@@ -14,15 +14,16 @@ import asyncio
 import contextvars
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from turnkeeper.loop.admission import Admitted
 from turnkeeper.loop.turn import Turn
 from turnkeeper.redaction import Redactor
-from turnkeeper.tools.context import ToolContext
+from turnkeeper.tools.context import Note, ToolContext
 from turnkeeper.types.outcomes import Failed, Rejected, Succeeded, ToolOutcome, Unknown
 
 _log = logging.getLogger(__name__)
@@ -39,13 +40,14 @@ async def dispatch(turn: Turn, admitted: Admitted) -> ToolOutcome:
     """Runs the call's tool and returns what came of it. Raises nothing that a tool can cause."""
     tool = admitted.tool
     limit_s = tool.options.timeout or turn.settings.tool_timeout
-    running = _start(turn, admitted)
+    said: list[str] = []
+    running = _start(turn, admitted, said)
     try:
         await asyncio.sleep(0)  # most tools are done in their first step, and cost no more than that
         if not running.done():
             await _wait(turn, running, limit_s)
         if running.done():
-            return _outcome(running, tool.name, turn.redactor)
+            return _with_said(_outcome(running, tool.name, turn.redactor), said)
         was_stopped = turn.signals.stopped
         await _end(turn, running, tool.name)
     except asyncio.CancelledError:
@@ -73,7 +75,7 @@ async def _wait(turn: Turn, running: asyncio.Future[object], limit_s: float) -> 
         stopped.cancel()
 
 
-def _start(turn: Turn, admitted: Admitted) -> asyncio.Future[object]:
+def _start(turn: Turn, admitted: Admitted, said: list[str]) -> asyncio.Future[object]:
     tool, call = admitted.tool, admitted.asked.call
     arguments = dict(admitted.bound.kwargs)
     if tool.wants_context is not None:
@@ -82,8 +84,8 @@ def _start(turn: Turn, admitted: Admitted) -> asyncio.Future[object]:
             user=turn.user,
             turn_id=turn.id,
             call_id=call.id,
-            say=turn.delivery.say,
-            notes=turn.services.notes,
+            say=_say(turn, said),
+            notes=_TurnNotes(turn),
             folders=turn.services.folders,
             attachments=turn.services.attachments,
             results=turn.services.results,
@@ -91,6 +93,45 @@ def _start(turn: Turn, admitted: Admitted) -> asyncio.Future[object]:
     if tool.is_async:
         return asyncio.ensure_future(_guarded(tool.function, arguments))
     return _in_thread(tool.function, arguments, tool.name)
+
+
+def _say(turn: Turn, said: list[str]) -> Callable[[str], Awaitable[None]]:
+    """Posts for a tool while its turn lasts, and keeps what was posted: people saw it, so it is in the history (S2.5)."""
+
+    async def say(text: str) -> None:
+        _refuse_late(turn)
+        await turn.delivery.say(text)
+        said.append(text)
+
+    return say
+
+
+def _with_said(outcome: ToolOutcome, said: list[str]) -> ToolOutcome:
+    if not said or not isinstance(outcome, Succeeded):
+        return outcome
+    text = "\n".join(said)
+    note = f"Posted to the channel by this tool: {text}"
+    message = f"{outcome.message}\n{note}" if outcome.message else note
+    return replace(outcome, delivered=outcome.delivered or text, message=message)
+
+
+class _TurnNotes:
+    """The short-term memory, while the turn lasts: nothing late is written for a turn that is over (S2.3)."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+
+    async def keep(self, channel: str, user: str, text: str) -> None:
+        _refuse_late(self._turn)
+        await self._turn.services.notes.keep(channel, user, text)
+
+    async def find(self, channel: str, query: str, limit: int) -> list[Note]:
+        return await self._turn.services.notes.find(channel, query, limit)
+
+
+def _refuse_late(turn: Turn) -> None:
+    if turn.signals.over:
+        raise RuntimeError("the turn is over: nothing more is done in its name")
 
 
 async def _guarded(function: Callable[..., Any], arguments: dict[str, Any]) -> object:

@@ -157,7 +157,7 @@ def _batch(turn: Turn, state: LoopState, pass_end: ToolCalls, done: list[Done]) 
             restart=first.item if first is not None else None,
         ),
         entries=_entries(state.passes, pass_end, kept),
-        messages=batch_messages(pass_end, {one.call.id: (one.content, one.pictures) for one in kept}),
+        messages=batch_messages(pass_end, state.text_of_pass, {one.call.id: (one.content, one.pictures) for one in kept}),
         repetition=Repetition() if restarts else repetition,
         tool_errors=errors,
         thoughts=tuple(thoughts),

@@ -51,13 +51,14 @@ def content_of(turn: Turn, outcome: ToolOutcome) -> tuple[ToolOutcome, str, tupl
             assert_never(outcome)
 
 
-def batch_messages(pass_end: ToolCalls, results: dict[str, tuple[str, tuple[Picture, ...]]]) -> tuple[Message, ...]:
+def batch_messages(pass_end: ToolCalls, text: str, results: dict[str, tuple[str, tuple[Picture, ...]]]) -> tuple[Message, ...]:
     """The messages of a pass's calls: what the model said and asked for, and each call's one result, in call order.
 
-    Calls without an entry in `results` leave no trace (S7.1); text that people saw stays.
+    text: the visible text of the pass, with what it carried on. results: by call id, what the model reads and sees; a call
+    without one leaves no trace (S7.1), and text that people saw stays.
     """
     calls = tuple(asked.call for asked in pass_end.asked if asked.call.id in results)
-    said = AssistantMessage(pass_end.shown, calls, pass_end.native if calls else ())
+    said = AssistantMessage(text, calls, pass_end.native if calls else ())
     if not calls:
         return (said,) if said.text.strip() else ()
     answers = [ToolMessage(call.id, call.name, *results[call.id]) for call in calls]

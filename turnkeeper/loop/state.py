@@ -114,6 +114,13 @@ class LoopState(Struct, frozen=True):
         return bool(self.texts or self.delivered_texts)
 
     @property
+    def text_of_pass(self) -> str:
+        """The visible text of the last pass, with that of the passes that it carried on (S9.4b)."""
+        if self.continuations and self.texts:
+            return self.texts[-1]
+        return shown_in(self.at) if isinstance(self.at, ToolCalls) else ""
+
+    @property
     def text(self) -> str:
         """The reply as people saw it; passes are joined by a blank line."""
         return "\n\n".join([text.strip() for text in self.texts])
