@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -39,6 +40,7 @@ from turnkeeper.types.stream import (
 )
 
 FAMILY = "openai-chat"
+_HALF = re.compile("[\ud800-\udfff]")  # half of a surrogate pair, which only the lenient reading lets through
 _RESENT_CHARS = 24  # a last chunk of at least this length that says again what was said is a server's echo
 
 
@@ -142,20 +144,35 @@ class ChatParser:
     # Events of a stream
 
     def _read_stream(self, data: bytes) -> list[StreamEvent]:
-        whole = self._sse.whole(data) if self._tags.idle else None
-        text = _plain_text(whole) if whole is not None else None
-        if whole is not None and text is not None:  # the hot path: a network read of plain text chunks is one event
-            self._chunks += len(whole)
+        events: list[StreamEvent] = []
+        whole = self._sse.whole(data)
+        if whole is None:
+            for event in self._sse.feed(data):
+                if event is COMMENT:
+                    events.append(Heartbeat())
+                else:
+                    self._read_event(event.name, event.data, events)
+            return events
+        texts: list[str] = []  # of plain text chunks in a row: the hot path, which makes one event of a network read
+        for chunk in whole:
+            text = _plain_text(chunk) if self._tags.idle and not self._half else ""
+            if text and not self.over:
+                texts.append(text)
+            else:
+                self._add_plain(texts, events)
+                self._read_event(b"", chunk, events)
+        self._add_plain(texts, events)
+        return events
+
+    def _add_plain(self, texts: list[str], events: list[StreamEvent]) -> None:
+        """What a row of plain text chunks says."""
+        if texts:
+            self._chunks += len(texts)
+            text = texts[0] if len(texts) == 1 else "".join(texts)
             self._texts.append(text)
             self._text_chars += len(text)
-            return [TextDelta(text)]
-        events: list[StreamEvent] = []
-        for event in self._sse.feed(data):
-            if event is COMMENT:
-                events.append(Heartbeat())
-            else:
-                self._read_event(event.name, event.data, events)
-        return events
+            _add_text(text, events)
+            texts.clear()
 
     def _read_event(self, name: bytes, data: bytes, events: list[StreamEvent]) -> None:
         if self.over:
@@ -223,7 +240,7 @@ class ChatParser:
             events += self._calls.add_legacy(delta.function_call)
 
     def _read_text(self, text: str, events: list[StreamEvent], *, last: bool) -> None:
-        if self._half or not text.isascii():
+        if self._half or not (text.isascii() or _HALF.search(text) is None):
             text = self._whole_characters(text)
         if last and len(text) >= _RESENT_CHARS and self._is_echo(text):
             return
@@ -333,22 +350,19 @@ class ChatParser:
         return self._calls.last_name if len(self._calls) else None
 
 
-def _plain_text(chunks: list[bytes]) -> str | None:
-    """The text of chunks that all say some and nothing else, and whose characters need no look; None for any others."""
-    texts: list[str] = []
-    for data in chunks:
-        try:
-            chunk = decode_plain(data)
-        except (DecodeError, RecursionError):
-            return None
-        if len(chunk.choices) != 1 or chunk.error or chunk.usage:
-            return None
-        choice = chunk.choices[0]
-        if choice.finish_reason or choice.native_finish_reason or choice.index or choice.error:
-            return None
-        texts.append(choice.delta.content)
-    text = texts[0] if len(texts) == 1 else "".join(texts)
-    return text if text and text.isascii() and "<" not in text and "`" not in text else None
+def _plain_text(data: bytes) -> str:
+    """The text of a chunk that says nothing else, and that can be no part of a tag; "" for any other chunk."""
+    try:
+        chunk = decode_plain(data)
+    except (DecodeError, RecursionError):
+        return ""
+    if len(chunk.choices) != 1 or chunk.error or chunk.usage:
+        return ""
+    choice = chunk.choices[0]
+    if choice.finish_reason or choice.native_finish_reason or choice.index or choice.error:
+        return ""
+    text = choice.delta.content
+    return text if "<" not in text and text[-1:] != "`" else ""
 
 
 def _add_text(text: str, events: list[StreamEvent]) -> None:
