@@ -323,6 +323,18 @@ async def test_memory_of_a_turn_is_let_go(bench: Bench) -> None:
     assert len(results) <= 2
 
 
+async def test_files_that_come_with_a_message_are_named_and_can_be_read(bench: Bench) -> None:
+    from turnkeeper.tools.builtin import builtin_tools
+
+    bench.provider.play(call("read_file", {"path": "note.txt"}), say("It says: low tide at six."))
+    engine = bench.engine(*builtin_tools(), max_attachment_bytes=2000)
+    result = await engine.run("What does it say?", attachments={"note.txt": b"low tide at six"})
+    assert result.history[0].content == "low tide at six"
+    assert bench.messages(0)[-1]["content"] == "What does it say?\n[attached file: note.txt, 1 KB]"
+    with pytest.raises(TurnkeeperError, match="2,001 bytes"):
+        await engine.run("and this?", attachments={"big.bin": b"x" * 2001})
+
+
 async def test_a_sink_is_told_all_in_order(bench: Bench) -> None:
     bench.provider.play(say("Look.", pieces=1) + call("dice", {}), say("Six.", pieces=1))
     sink = Watching()

@@ -8,15 +8,15 @@ import asyncio
 import random
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 
 from turnkeeper.channel.conversation import Conversation
 from turnkeeper.channel.lock import ChannelLock
-from turnkeeper.channel.turn import Trigger, context_for, note_beginning, run_turn
+from turnkeeper.channel.turn import Trigger, context_for, note_beginning, run_turn, with_attachments
 from turnkeeper.delivery.delivery import Delivery
 from turnkeeper.delivery.sink import Collecting, Sink
 from turnkeeper.delivery.streaming import Streaming
@@ -111,16 +111,26 @@ class Engine:
         self._abandoned: set[asyncio.Future[object]] = set()
         self._closed = False
 
-    async def run(self, text: str, *, channel: str = "main", user: str = "user", sink: Sink | None = None) -> TurnResult:
+    async def run(
+        self,
+        text: str,
+        *,
+        channel: str = "main",
+        user: str = "user",
+        sink: Sink | None = None,
+        attachments: Mapping[str, bytes] | None = None,
+    ) -> TurnResult:
         """Answers `text` and returns what came of it: failures of models and tools are in the result, not raised.
 
         channel: where; turns of one channel run one after another, in the order in which they came.
         user: who wrote; a newer message of the same user asks the turn that runs to make way (S5.4).
         sink: where people read the reply as it grows; None where nobody does.
+        attachments: files that came with the message, by name; the model is told their names, and `read_file` reads them.
         Cancelling the call ends the turn. Raises TurnkeeperError where the message can't be taken at all.
         """
-        self._refuse(text, channel)
-        trigger = Trigger(self._new_id(), channel, user, text)
+        files = dict(attachments or {})
+        self._refuse(text, channel, files)
+        trigger = Trigger(self._new_id(), channel, user, with_attachments(text, files), files)
         signals = TurnSignals()
         lock = self._lock(channel)
         if not await lock.acquire(user, signals):
@@ -145,7 +155,7 @@ class Engine:
 
         A reader that stops reading early stops the turn. Raises what `run` raises.
         """
-        self._refuse(text, channel)
+        self._refuse(text, channel, {})
         sink = Streaming()
         task = asyncio.create_task(self.run(text, channel=channel, user=user, sink=sink), name=f"turn in {channel[:40]}")
         task.add_done_callback(lambda _: sink.close())
@@ -211,7 +221,7 @@ class Engine:
             exchanges=context.exchanges,
             toolbox=self._toolbox,
             exposed=exposed.names,
-            services=self._services,
+            services=replace(self._services, attachments=trigger.attachments),
             signals=signals,
             sink=sink,
             delivery=Delivery(trigger.turn_id, sink, recorder, self._settings, self._redactor),
@@ -250,16 +260,22 @@ class Engine:
         recorder.note(Ended("stopped_by_user"))
         return TurnResult(trigger.turn_id, "stopped_by_user", "", (), (), (), (), ())
 
-    def _refuse(self, text: str, channel: str) -> None:
+    def _refuse(self, text: str, channel: str, files: Mapping[str, bytes]) -> None:
         """Raises for a message that can't be taken: one clear sentence each."""
         if self._closed:
             raise TurnkeeperError("The engine is closed; make a new one.")
-        if not text.strip():
+        if not text.strip() and not files:
             raise TurnkeeperError("The message is empty: there is nothing to answer.")
         if len(text) > self._settings.max_input_chars:
             raise TurnkeeperError(
                 f"The message has {len(text):,} characters; the most is {self._settings.max_input_chars:,} (`max_input_chars`)."
             )
+        for name, data in files.items():
+            if len(data) > self._settings.max_attachment_bytes:
+                most = self._settings.max_attachment_bytes
+                raise TurnkeeperError(
+                    f"The file {name!r} has {len(data):,} bytes; the most is {most:,} (`max_attachment_bytes`)."
+                )
         if (id(self), channel) in _held.get():  # S13.3a
             raise ReentrantTurnError(
                 f"A turn of the channel {channel!r} can't wait for another turn of the same channel: it would wait for itself."

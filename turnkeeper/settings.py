@@ -77,6 +77,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_answer_bytes: Annotated[int, Meta(ge=64 * 1024, le=2**30)] = 128 * 2**20
     # S2.5: code points of one message of a user; 1 to 10,000,000
     max_input_chars: Annotated[int, Meta(ge=1, le=10_000_000)] = 200_000
+    # bytes of one file that comes with a message; 1 KiB to 256 MiB
+    max_attachment_bytes: Annotated[int, Meta(ge=1024, le=256 * 2**20)] = 8 * 2**20
     # S2.5: earlier turns of a channel that are read as its context; 0 to 10,000
     context_turns: Annotated[int, Meta(ge=0, le=10_000)] = 200
     # S2.2: messages that may wait in one channel; 1 to 10,000

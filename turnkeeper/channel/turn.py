@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from turnkeeper.attempts.generation_turn import Attempted, plan, run_generation_turn
 from turnkeeper.channel.conversation import Context, Conversation
@@ -25,12 +25,19 @@ _ANSWER_SHARE = 4  # a quarter of the window is left for the answer, where the m
 
 
 class Trigger(Struct, frozen=True):
-    """The message that began a turn."""
+    """The message that began a turn. attachments: the files that came with it, by name."""
 
     turn_id: str
     channel: str
     user: str
     text: str
+    attachments: dict[str, bytes] = field(default_factory=dict[str, bytes])
+
+
+def with_attachments(text: str, files: Mapping[str, bytes]) -> str:
+    """The message with a line for each file that came with it, so that a model knows what it may read."""
+    lines = [f"[attached file: {name}, {max(1, len(data) // 1024)} KB]" for name, data in files.items()]
+    return "\n".join([text, *lines]).strip() if lines else text
 
 
 async def run_turn(

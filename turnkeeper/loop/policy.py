@@ -79,7 +79,7 @@ def next_step(state: LoopState, limits: Settings, *, stopped: bool = False) -> S
         case Empty():
             return _after_nothing(state, state.at, limits)
         case Failed(fault=fault):  # S3.2: whether another key or model may answer is not decided here
-            return Finish("error", Notice("failed", f"{fault}. {advice(fault.kind)}"), fault)
+            return Finish("error", Notice("failed", f"{str(fault).rstrip('.')}. {advice(fault.kind)}"), fault)
         case TimedOut(phase=phase):
             return Finish("timeout", Notice("timed_out", phase))
         case Stopped(by=by):  # S14.3: the operator's own limit is silent

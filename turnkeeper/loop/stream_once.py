@@ -67,6 +67,9 @@ async def stream_once(turn: Turn, attempt: Attempt, state: LoopState, purpose: P
     if scope.reason is not None:
         await _settle(turn, reading, scope)
 
+    fault = fault or reading.fault
+    if fault is not None:  # S16.2a: servers quote keys in their errors
+        fault = replace(fault, said=turn.redactor.text(fault.said))
     end = _end_of(turn.delivery, reading, scope, fault, shown=turn.delivery.shown[before:])
     usage = _usage(reading, request, end)
     turn.recorder.note(_pass_ended(turn, number, end, usage, reading, scope))
@@ -133,7 +136,6 @@ def _end_of(delivery: Delivery, reading: Reading, scope: Scope, fault: Fault | N
         return Stopped(delivery.limit, shown)
     if scope.reason in ("first_token", "idle"):
         return TimedOut(scope.reason, scope.waited_s, shown)
-    fault = fault or reading.fault
     if fault is not None:
         return Failed(fault, shown, reading.lost_call, undelivered=scope.first_progress_s is None)
     if reading.calls:
