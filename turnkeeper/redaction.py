@@ -20,6 +20,7 @@ MASK = "[redacted]"
 """Stands where a secret stood."""
 
 _SHORTEST = 8  # a configured value shorter than this would be found in ordinary words
+_SHORTEST_SHAPE = 12  # what has a secret's shape, with what it is known by, is at least this long
 _LONGEST = 400
 _STARTS = (
     "sk-", "gsk_", "xai-", "AIza", "ghp_", "gho_", "ghs_", "github_pat_", "hf_", "xoxb-", "xoxp-", "xoxa-", "AKIA", "pplx-",
@@ -32,6 +33,7 @@ _SHAPES = (
     r"(?<![A-Za-z0-9])eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}",
     r"(?<![\w-])[MNO][\w-]{22,27}\.[\w-]{6}\.[\w-]{27,}",
 )
+_LONG_WORD = re.compile(r"\S{14}")
 _BOT_TOKEN = re.compile(r"\.[\w-]{6}\.[\w-]{27,}")
 _MARKS = (
     "api/webhooks/", "uthorization", "UTHORIZATION", "earer", "EARER", "key=", "KEY=", "Key=", "oken=", "OKEN=", "ecret=",
@@ -55,7 +57,7 @@ class Redactor:
         self.values = tuple(sorted({form for value in values if len(value) >= _SHORTEST for form in _forms(value)}, key=len))
         exact = [re.escape(value) for value in reversed(self.values)]  # the longest first
         self._whole = re.compile("|".join([*exact, *_SHAPES]))
-        self._marks = (*self.values, *_STARTS, *_MARKS)
+        self._marks = (*_STARTS, *_MARKS)
         self._tails = re.compile("|".join(_KEEP_FIRST), re.IGNORECASE)
 
     def text(self, text: str) -> str:
@@ -66,8 +68,13 @@ class Redactor:
         return self._tails.sub(_keep_first, text)
 
     def _suspicious(self, text: str) -> bool:
-        """Whether a look with the patterns is worth its time: each of them needs one of these."""
-        for mark in self._marks:  # a plain loop: this is asked of every event on record
+        """Whether a look with the patterns is worth its time: each of them needs a long word, and one of the marks."""
+        for value in self.values:  # plain loops: this is asked of every event on record
+            if value in text:
+                return True
+        if _LONG_WORD.search(text) is None:
+            return False
+        for mark in self._marks:
             if mark in text:
                 return True
         return "." in text and bool(_BOT_TOKEN.search(text))
@@ -96,15 +103,17 @@ class RedactedStream:
 
     def feed(self, text: str) -> str:
         """What can be shown now."""
+        look = len(text) >= _SHORTEST_SHAPE
         if self._held:
             text = self._held + text
             self._held = ""
+            look = True
         word_at = max(text.rfind(" "), text.rfind("\n")) + 1
         held_at = self._held_from(text, word_at)
         if held_at < len(text) and len(text) - held_at <= _LONGEST:
             self._held = text[held_at:]
             text = text[:held_at]
-        return self._redactor.text(text) if len(text) >= _SHORTEST else text
+        return self._redactor.text(text) if look or self._has_value(text) else text
 
     def close(self) -> str:
         """What is left when the text has ended."""
@@ -112,6 +121,10 @@ class RedactedStream:
             return ""
         held, self._held = self._held, ""
         return self._redactor.text(held)
+
+    def _has_value(self, text: str) -> bool:
+        """Whether a short piece is, by itself, a configured secret; shapes are longer, or were held."""
+        return any(value in text for value in self._values)
 
     def _held_from(self, text: str, word_at: int) -> int:
         """Where the part begins that may be the beginning of a secret; the text's length where there is none."""

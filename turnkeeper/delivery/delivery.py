@@ -56,6 +56,7 @@ class Delivery:
         self._sink = sink
         self._record = record
         self._settings = settings
+        self._flush_limit = settings.flush_limit
         self._filter = redactor.stream() if settings.redact else None
         self._redactor = redactor
         self._splitter = Splitter(limit=settings.message_limit)
@@ -99,7 +100,16 @@ class Delivery:
         """Takes text of the present pass. Blank text before the first visible character is dropped (S4.3)."""
         if self._filter is not None:
             text = self._filter.feed(text)
-        self._show(text)
+        chars = self._chars + len(text)
+        if not text or not self._begun or self.limit is not None or chars > self._flush_limit:
+            self._show(text)
+            return
+        self._chars = chars  # the hot path: what `_show` does, for text that needs no second look
+        self._shown.append(text)
+        pieces = self._splitter.feed(text)
+        if pieces:
+            self._queue(pieces)
+        self._sink.grow(text)
 
     def end_text(self) -> None:
         """The pass's text is complete: nothing may be held back any more."""
@@ -188,7 +198,7 @@ class Delivery:
             self._begun = bool(text)
         if not text or self.limit is not None:
             return
-        room = self._settings.flush_limit - self._chars
+        room = self._flush_limit - self._chars
         if len(text) > room:
             text = text[:room]
             self.limit = "flush_limit"

@@ -102,11 +102,11 @@ class Reading:
             if self.interrupted:
                 break
             match event:
-                case TextDelta(text):
-                    self._take_text(text)
+                case TextDelta():
+                    self._take_text(event.text)
                     progress = True
-                case ReasoningDelta(text):
-                    self.reasoning.append(text)
+                case ReasoningDelta():
+                    self.reasoning.append(event.text)
                     progress = True
                 case ToolCallArguments():
                     progress = True

@@ -24,8 +24,8 @@ _ASIDE = "demo"
 class Pace(Struct, frozen=True):
     """Seconds between words, and between scenes."""
 
-    word_s: float = 0.12
-    scene_s: float = 6.0
+    word_s: float = 0.3
+    scene_s: float = 13.0
 
 
 class Scene(Struct, frozen=True):
