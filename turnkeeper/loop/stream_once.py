@@ -72,7 +72,7 @@ async def stream_once(turn: Turn, attempt: Attempt, state: LoopState, purpose: P
         fault = replace(fault, said=turn.redactor.text(fault.said))
     end = _end_of(turn.delivery, reading, scope, fault, shown=turn.delivery.shown[before:])
     usage = _usage(reading, request, end)
-    turn.recorder.note(_pass_ended(turn, number, end, usage, reading, scope))
+    turn.recorder.note(_pass_ended(turn, end, usage, reading, scope))
     entry = PassUsage.of(attempt.provider.model.name, usage)
     return state.after_pass(end, entry, _thoughts(reading), carried_on=carried_on)
 
@@ -196,10 +196,10 @@ def _thoughts(reading: Reading) -> tuple[str, ...]:
     return (text[-_REASONING_KEPT:],) if text else ()
 
 
-def _pass_ended(turn: Turn, number: int, end: PassEnd, usage: Usage, reading: Reading, scope: Scope) -> PassEnded:
+def _pass_ended(turn: Turn, end: PassEnd, usage: Usage, reading: Reading, scope: Scope) -> PassEnded:
     asked = end.asked if isinstance(end, ToolCalls) else ()
     return PassEnded(
-        number=number,
+        number=reading.number,
         end=type(end).__name__,
         shown="" if isinstance(end, Empty) else end.shown,
         asked=tuple(

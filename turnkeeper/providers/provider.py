@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from msgspec import Struct
+
 from turnkeeper.errors import ConfigurationError, ProviderError
 from turnkeeper.providers.classify import fault_of_answer
 from turnkeeper.providers.model import Model
@@ -98,30 +100,36 @@ class Provider:
 
     def parser(self, content_type: str, id_prefix: str) -> Parser:
         """A parser for one answer. `id_prefix`: unique in the turn, for call ids made by us."""
-        return parser(
-            self.model.family,
-            model=self.model.name,
-            id_prefix=id_prefix,
-            content_type=content_type,
-            max_event_bytes=self._settings.max_event_bytes,
-            ends_unmarked=self.model.traits.ends_unmarked,
-        )
+        limit, unmarked = self._settings.max_event_bytes, self.model.traits.ends_unmarked
+        return parser(self.model.family, AnswerOptions(self.model.name, id_prefix, content_type, limit, unmarked))
 
 
-def parser(
-    family: str,
-    *,
-    model: str = "",
-    id_prefix: str = "call_",
-    content_type: str = "",
-    max_event_bytes: int = 16 * 2**20,
-    ends_unmarked: bool = False,
-) -> Parser:
+class AnswerOptions(Struct, frozen=True):
+    """What is known of an answer before its first byte.
+
+    model: who makes it, for native parts. id_prefix: what call ids made by us begin with, unique in the turn.
+    content_type: "" where unknown. max_event_bytes: the largest event taken.
+    ends_unmarked: this server never says that it has finished.
+    """
+
+    model: str = ""
+    id_prefix: str = "call_"
+    content_type: str = ""
+    max_event_bytes: int = 16 * 2**20
+    ends_unmarked: bool = False
+
+
+def parser(family: str, options: AnswerOptions | None = None) -> Parser:
     """A parser of a wire family by its name. Raises ConfigurationError for an unknown one."""
     if family != "openai-chat":
         raise ConfigurationError(f"Unknown family {family!r}; known: openai-chat.")
+    known = options or AnswerOptions()
     return ChatParser(
-        model, id_prefix=id_prefix, content_type=content_type, max_event_bytes=max_event_bytes, ends_unmarked=ends_unmarked
+        known.model,
+        id_prefix=known.id_prefix,
+        content_type=known.content_type,
+        max_event_bytes=known.max_event_bytes,
+        ends_unmarked=known.ends_unmarked,
     )
 
 
