@@ -184,6 +184,10 @@ class Engine:
         self._journal.append(Recorded(self._new_id(), channel, self._host.clock(), ContextEnded(user)))
         await self._journal.stored()
 
+    async def has_context(self, channel: str = "main") -> bool:
+        """Whether earlier turns of the channel are the context of its next one."""
+        return (await self._conversation(channel)).begun
+
     async def aclose(self) -> None:
         """Stops what runs, waits for its end, and closes connections and journal."""
         if self._closed:

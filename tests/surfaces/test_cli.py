@@ -78,6 +78,19 @@ async def test_piped_lines_are_answered_one_by_one(provider: ScriptedProvider, t
     assert len(provider.requests[-1].body["messages"]) == 2
 
 
+async def test_a_chat_goes_on_from_the_last_one_and_a_single_question_stands_alone(
+    provider: ScriptedProvider, tmp_path: Path
+) -> None:
+    """S2.5: the terminal's context comes from the journal."""
+    provider.by_request(lambda seen: say(f"{len(seen.body['messages'])} messages."))
+    first = await run(tmp_path, "chat", *model(provider), typed="one\n")
+    assert "goes on from" not in first.out
+    second = await run(tmp_path, "chat", *model(provider), typed="two\n")
+    assert "This goes on from your last conversation" in second.out
+    assert "4 messages." in second.out
+    assert (await run(tmp_path, "chat", "--once", "three", *model(provider))).out == "2 messages.\n"
+
+
 async def test_a_failure_exits_with_1_and_says_what_to_do(provider: ScriptedProvider, tmp_path: Path) -> None:
     provider.play(fail(401, message="Incorrect API key provided: sk-abcdefghijklmnopqrstuvwx", code="invalid_api_key"))
     ran = await run(tmp_path, "chat", "--once", "hi", *model(provider), "--key-env", "KEY", KEY="sk-abcdefghijklmnopqrstuvwx")

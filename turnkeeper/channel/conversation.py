@@ -44,6 +44,11 @@ class Conversation:
             messages += exchange
         return Context(tuple(messages), tuple(starts))
 
+    @property
+    def begun(self) -> bool:
+        """Whether there is an earlier exchange."""
+        return bool(self._exchanges)
+
     def add(self, trigger: UserMessage, chain: tuple[Message, ...]) -> None:
         """Takes up a turn that has ended."""
         self._append(heal((trigger, *chain)).messages)

@@ -7,12 +7,14 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 import click
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from turnkeeper.config import Config, read_config
 from turnkeeper.delivery.notices import Language
@@ -73,7 +75,7 @@ async def _chat(options: ChatOptions, config: Config, env: Mapping[str, str]) ->
         engine = Engine(
             models=chosen.models,
             tools=tools,
-            settings=config.settings,
+            settings=replace(config.settings, context_turns=0) if options.once is not None else config.settings,
             journal=_journal(options, config, data_folder),
             host=Host(
                 system_prompt=config.system_prompt or _SYSTEM,
@@ -84,6 +86,8 @@ async def _chat(options: ChatOptions, config: Config, env: Mapping[str, str]) ->
         async with engine:
             if options.once is not None:
                 return await _once(engine, options, cast(Language, config.language))
+            if await engine.has_context(CHANNEL):
+                click.echo("This goes on from your last conversation; /new begins a new one.")
             if sys.stdin.isatty() and sys.stdout.isatty() and env.get("TERM", "dumb") != "dumb":
                 await chat_live(engine, _painter_maker(config))
                 return 0
@@ -94,8 +98,9 @@ async def _once(engine: Engine, options: ChatOptions, language: Language) -> int
     text = options.once or ""
     if text == "-":
         text = await asyncio.to_thread(sys.stdin.read)
-    stop = asyncio.get_running_loop()
-    stop.add_signal_handler(signal.SIGINT, lambda: asyncio.ensure_future(engine.stop(CHANNEL)))
+    loop = asyncio.get_running_loop()
+    with suppress(NotImplementedError):  # Windows has no such handlers: there Ctrl-C ends the program
+        loop.add_signal_handler(signal.SIGINT, lambda: asyncio.ensure_future(engine.stop(CHANNEL)))
     if options.as_json:
         result: TurnResult | None = None
         async for event in engine.stream(text, channel=CHANNEL):
