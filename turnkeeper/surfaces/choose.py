@@ -104,7 +104,8 @@ async def _served(name: str, config: Config, data_folder: Path) -> AsyncGenerato
             f"There is no model {name!r} here. Known: {known}; a .gguf file by its path; or any model of a server, "
             "with --base-url and --key-env."
         )
-    if not name:
+    asked = bool(name)
+    if not asked:
         name = _best_present(data_folder)
     try:
         weights = locate(name, data_folder)
@@ -120,8 +121,8 @@ async def _served(name: str, config: Config, data_folder: Path) -> AsyncGenerato
             "openai-chat", weights.model.name, server.base_url, temperature=0.3, max_output_tokens=1024, quirks=quirks
         )
         why = f"{weights.model.title}, the embedded model, for no key is set and no server runs here"
-        if own or name != EMBEDDED:
-            why = f"{weights.model.title}, on this machine"
+        if asked or name != EMBEDDED:
+            why = f"{weights.model.title}, on this machine" + (", as the command line says" if asked else "")
         yield Chosen((model,), why, _note(weights.model.name, weights.model.note))
 
 
