@@ -10,6 +10,7 @@ import pytest
 
 from turnkeeper.testing import (
     Answer,
+    SeenRequest,
     call,
     close,
     cut,
@@ -39,10 +40,15 @@ from turnkeeper.testing.wire import SseEvent
 REQUEST = {"model": "gpt-x", "messages": [{"role": "user", "content": "hello"}]}
 
 
+def sent(body: dict[str, Any]) -> SeenRequest:
+    """The request with this body, as the server saw it."""
+    return SeenRequest(at=0.0, path="/v1/chat/completions", headers={}, body=body, raw=b"", key="")
+
+
 def voiced(answer: Answer, **fields: Any) -> list[Any]:
     """The data of all events: JSON, or its text."""
     numbers = count(1)
-    voice = OPENAI_CHAT.voice(answer, REQUEST | fields, lambda: f"id{next(numbers)}")
+    voice = OPENAI_CHAT.voice(answer, sent(REQUEST | fields), lambda: f"id{next(numbers)}")
     events = [event for step in answer.steps if not isinstance(step, Framing) for event in voice.say(step)] + voice.end()
     return [json.loads(event.data) if event.data.startswith("{") else event.data for event in events]
 
@@ -222,7 +228,7 @@ def test_counts_are_plausible() -> None:
 
 def test_a_whole_answer_has_what_the_stream_has() -> None:
     answer = think("Hm.", "reasoning") + say("Roll", pieces=2) + call("a", {"n": 2}, id="x") + call("b", "", id=None)
-    body = OPENAI_CHAT.voice(answer, REQUEST, lambda: "id").whole()
+    body = OPENAI_CHAT.voice(answer, sent(REQUEST), lambda: "id").whole()
     assert body["choices"][0] == {
         "index": 0,
         "finish_reason": "tool_calls",
@@ -242,7 +248,7 @@ def test_a_whole_answer_has_what_the_stream_has() -> None:
 def test_half_of_a_surrogate_pair_is_sent_escaped() -> None:
     """Some servers cut by UTF-16: what they send is valid JSON and no valid text."""
     numbers = count(1)
-    voice = OPENAI_CHAT.voice(Answer(), REQUEST, lambda: f"id{next(numbers)}")
+    voice = OPENAI_CHAT.voice(Answer(), sent(REQUEST), lambda: f"id{next(numbers)}")
     [_, first, second] = [event for step in say("x", pieces=["x"]).steps for event in voice.say(step)] + voice.say(
         say("\ud83d", pieces=1).steps[0]
     )

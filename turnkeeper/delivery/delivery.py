@@ -64,7 +64,7 @@ class Delivery:
         self._begun = False  # the pass has shown something visible
         self._chars = 0  # of the turn
         self._outbox: deque[str] = deque()
-        self._sending: asyncio.Task[None] | None = None
+        self._sending: asyncio.Task[None] | None = None  # the send in flight; it takes itself away when it has ended
         self._numbered = 0
         self.messages: list[Delivered] = []
         """What stands, in order."""
@@ -126,7 +126,6 @@ class Delivery:
         while True:
             if self._sending is not None:
                 await asyncio.shield(self._sending)
-                self._sending = None
             if not self._outbox:
                 return
             self._send(self._outbox.popleft())
@@ -135,8 +134,6 @@ class Delivery:
         """Waits at most `limit_s` seconds for a send in flight, so that it is on record (S5.2)."""
         if self._sending is not None:
             await asyncio.wait([self._sending], timeout=limit_s)
-            if self._sending.done():
-                self._sending = None
 
     async def finish(self, limit_s: float) -> None:
         """Delivers all that is left. A send that does not settle within `limit_s` seconds is given up, with all after it:
@@ -146,7 +143,7 @@ class Delivery:
             async with asyncio.timeout(limit_s):
                 await self.flush()
         except TimeoutError:
-            sending, self._sending = self._sending, None
+            sending = self._sending
             self._outbox.clear()
             if sending is not None:
                 sending.cancel()
@@ -235,16 +232,18 @@ class Delivery:
             self._sending.set_name(f"send {message.nonce}")
 
     async def _await_send(self, message: Outgoing, posted: Awaitable[str]) -> None:
-        reference, confirmed = "", False
+        # A refusal (any other exception) means that it does not stand: it is not recorded as delivered, and whoever waits
+        # in `flush` gets it.
         try:
-            reference = await posted
-            confirmed = True
-        except DeliveryUncertainError:
-            confirmed = False
+            self.messages.append(self._record.delivered(await posted, message, confirmed=True))
+        except (DeliveryUncertainError, asyncio.CancelledError) as cut_off:
+            self.messages.append(self._record.delivered("", message, confirmed=False))
+            if isinstance(cut_off, asyncio.CancelledError):
+                raise
         finally:
+            self._sending = None
             if inspect.iscoroutine(posted):
                 posted.close()
-            self.messages.append(self._record.delivered(reference, message, confirmed=confirmed))
 
 
 def _nonce(turn_id: str, number: int, text: str) -> str:

@@ -16,6 +16,7 @@ from typing import Any, assert_never, cast
 from msgspec import UNSET, Struct
 
 from turnkeeper.testing import strict
+from turnkeeper.testing.seen import SeenRequest
 from turnkeeper.testing.steps import (
     Answer,
     Call,
@@ -73,20 +74,20 @@ class OpenAIChat:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         return token.strip() if scheme.lower() == "bearer" else headers.get("api-key", "")
 
-    def problems(self, body: object, rules: strict.Rules) -> list[str]:
+    def problems(self, request: SeenRequest, rules: strict.Rules) -> list[str]:
         """What a strict server would refuse."""
-        return strict.problems(body, rules)
+        return strict.problems(request.body, rules)
 
-    def refusal(self, body: object, rules: strict.Rules, problems: list[str]) -> Fail:
+    def refusal(self, request: SeenRequest, rules: strict.Rules) -> Fail:
         """404 for an unknown model, else 400."""
-        said = "; ".join(problems)
-        if not strict.knows_model(body, rules):
+        said = "; ".join(request.problems)
+        if not strict.knows_model(request.body, rules):
             return Fail(status=404, message=said, code="model_not_found")
         return Fail(status=400, message=said)
 
-    def wants_stream(self, body: object) -> bool:
+    def wants_stream(self, request: SeenRequest) -> bool:
         """Whether `stream` is true."""
-        return _table(body).get("stream") is True
+        return _table(request.body).get("stream") is True
 
     def error(self, status: int, message: str = "", code: str | None = None) -> dict[str, Any]:
         """`{"error": {...}}`."""
@@ -98,9 +99,9 @@ class OpenAIChat:
         entries = [{"id": name, "object": "model", "created": _CREATED, "owned_by": "turnkeeper"} for name in names]
         return {"object": "list", "data": entries}
 
-    def voice(self, answer: Answer, body: object, new_id: Callable[[], str]) -> OpenAIVoice:
+    def voice(self, answer: Answer, request: SeenRequest, new_id: Callable[[], str]) -> OpenAIVoice:
         """Who gives this answer."""
-        return OpenAIVoice(answer, _table(body), new_id)
+        return OpenAIVoice(answer, _table(request.body), new_id)
 
 
 OPENAI_CHAT = OpenAIChat()

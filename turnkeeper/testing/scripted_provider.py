@@ -14,7 +14,7 @@ import asyncio
 import re
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, TypeVar, Unpack
+from typing import TypeVar, Unpack
 
 import msgspec
 from aiohttp import web
@@ -161,8 +161,8 @@ class ScriptedProvider:
         framer = Framer(answer.framing)
         limit = answer.end.after_bytes if isinstance(answer.end, Cut) else None
         body = Body(request, seen, framer, limit=limit)
-        voice = self._family.voice(answer, seen.body, self._new_id)
-        whole = answer.whole or not self._family.wants_stream(seen.body)
+        voice = self._family.voice(answer, seen, self._new_id)
+        whole = answer.whole or not self._family.wants_stream(seen)
         try:
             await Performance(answer=answer, family=self._family, voice=voice, framer=framer, body=body, whole=whole).play()
         except (asyncio.CancelledError, ConnectionError):
@@ -172,15 +172,16 @@ class ScriptedProvider:
 
     def _see(self, request: web.Request, raw: bytes) -> SeenRequest:
         headers = _headers(request)
-        body: Any = None
-        try:
-            body = msgspec.json.decode(raw)
-            problems = self._family.problems(body, self.rules)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-            problems = [f"the body is not valid JSON: {error}"]
         at = asyncio.get_running_loop().time()
         key = self._family.key(headers)
-        return SeenRequest(at=at, path=request.path, headers=headers, body=body, raw=raw, key=key, problems=problems)
+        seen = SeenRequest(at=at, path=request.path_qs, headers=headers, body=None, raw=raw, key=key)
+        try:
+            seen.body = msgspec.json.decode(raw)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            seen.problems = [f"the body is not valid JSON: {error}"]
+            return seen
+        seen.problems = self._family.problems(seen, self.rules)
+        return seen
 
     def _refusal(self, seen: SeenRequest) -> Answer | None:
         """What a server says before it asks a model."""
@@ -188,7 +189,7 @@ class ScriptedProvider:
             return fail(401)
         if not self.strict or not seen.problems:
             return None
-        return Answer((self._family.refusal(seen.body, self.rules, seen.problems),))
+        return Answer((self._family.refusal(seen, self.rules),))
 
     def _next(self, seen: SeenRequest) -> Answer:
         if self._script:

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from turnkeeper.testing.seen import SeenRequest
 from turnkeeper.testing.steps import Answer, Fail, Spoken
 from turnkeeper.testing.strict import Rules
 
@@ -56,15 +57,15 @@ class Family(Protocol):
         """The key that a request carries, "" for none."""
         ...
 
-    def problems(self, body: object, rules: Rules) -> list[str]:
-        """What a strict server would refuse in the body, a sentence each."""
+    def problems(self, request: SeenRequest, rules: Rules) -> list[str]:
+        """What a strict server would refuse in the request, a sentence each."""
         ...
 
-    def refusal(self, body: object, rules: Rules, problems: list[str]) -> Fail:
-        """How a strict server refuses a body with these problems."""
+    def refusal(self, request: SeenRequest, rules: Rules) -> Fail:
+        """How a strict server refuses a request with `problems`."""
         ...
 
-    def wants_stream(self, body: object) -> bool:
+    def wants_stream(self, request: SeenRequest) -> bool:
         """Whether the request asks for a stream."""
         ...
 
@@ -76,6 +77,6 @@ class Family(Protocol):
         """The body of the list of models."""
         ...
 
-    def voice(self, answer: Answer, body: object, new_id: Callable[[], str]) -> Voice:
+    def voice(self, answer: Answer, request: SeenRequest, new_id: Callable[[], str]) -> Voice:
         """Who gives this answer to this request. new_id: makes ids for calls that have none."""
         ...
