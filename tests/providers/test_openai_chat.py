@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from turnkeeper.providers.answer import AnswerOptions
 from turnkeeper.providers.openai_chat.parser import ChatParser
 from turnkeeper.providers.report import fold
 from turnkeeper.types.stream import FaultReported, Heartbeat, NativePart, StreamEvent, ToolCallStarted, UsageReported
@@ -36,7 +37,7 @@ DONE = b"data: [DONE]\n\n"
 
 
 def events_of(pieces: list[bytes], **options: Any) -> list[StreamEvent]:
-    parser = ChatParser("m", **options)
+    parser = ChatParser(AnswerOptions("m", **options))
     return [one for piece in pieces for one in parser.feed(piece)] + parser.close()
 
 
@@ -394,7 +395,7 @@ def test_a_page_is_a_protocol_error_that_names_the_content_type_and_quotes_it() 
 
 
 def test_an_event_over_the_limit_is_a_protocol_error() -> None:
-    parser = ChatParser(max_event_bytes=1000)
+    parser = ChatParser(AnswerOptions(max_event_bytes=1000))
     found = parser.feed(b"data: " + b"x" * 2000)
     assert isinstance(found[0], FaultReported)
     assert parser.over

@@ -9,7 +9,7 @@ from turnkeeper.delivery.delivery import Delivery
 from turnkeeper.delivery.repeats import RepeatFilter
 from turnkeeper.delivery.stitcher import Stitcher
 from turnkeeper.loop.signals import TurnSignals
-from turnkeeper.providers.provider import Parser
+from turnkeeper.providers.families import Parser
 from turnkeeper.types.calls import ToolCall
 from turnkeeper.types.ends import AskedCall
 from turnkeeper.types.faults import Fault

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, assert_never
 
-from turnkeeper.providers.provider import parser
+from turnkeeper.providers.families import find_family
 from turnkeeper.types.calls import Invalid, Parsed, ToolCall, Truncated
 from turnkeeper.types.stream import (
     FaultReported,
@@ -28,7 +28,7 @@ def report(family: str, pieces: Iterable[bytes]) -> dict[str, Any]:
     Returns text, reasoning, tool_calls, finish (our word), finish_reason (the provider's), usage (as the provider reports
     it), tokens (ours, in disjoint parts), error (as the provider words it, else our sentence). Raises ConfigurationError.
     """
-    reader = parser(family)
+    reader = find_family(family).parser(None)
     events: list[StreamEvent] = []
     for piece in pieces:
         events += reader.feed(piece)

@@ -1,12 +1,6 @@
-# Chat completions: bytes in, stream events out.
+# Chat completions: bytes in, stream events out. What all families do alike is in answer.py.
 #
-# Rule 1: no sockets, no clock, no awaiting; what comes out never depends on where the bytes were cut.
-# Rule 2: the stream's end ends the answer, not a finish reason: usage, errors and even further calls may follow one (S12.1).
-# Rule 3: an odd field costs that field, never the answer (see wire.py).
-#
-# Theory of operation. The first byte that is not blank decides what the body is: `{` a whole JSON answer, `<` a page of
-# somebody else's, anything else an event stream. Text passes through ReasoningTags; calls through CallAssembler. What can
-# only be said at the end (calls, native parts, usage, finish) is said once, by `_finish`, at `[DONE]` or at `close`.
+# Theory of operation. Text passes through ReasoningTags; calls through CallAssembler; an odd field is read by wire.py.
 # An answer that ends without a finish reason and without `[DONE]` was dropped on the way: what it said stands, its calls
 # do not run (S3.4a), but for servers that the catalogue knows never to send either.
 
@@ -14,132 +8,44 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from typing import Any, cast
 
 from msgspec import DecodeError
 
-from turnkeeper.providers.classify import fault_in_stream, network_fault, protocol_fault
+from turnkeeper.providers.answer import AnswerOptions, AnswerParser, add_text
 from turnkeeper.providers.finish import finish_reason
 from turnkeeper.providers.openai_chat.calls import CallAssembler
 from turnkeeper.providers.openai_chat.usage import read_usage
 from turnkeeper.providers.openai_chat.wire import Choice, Chunk, Delta, decode_chunk, decode_plain, decode_raw
-from turnkeeper.providers.reasoning_tags import ReasoningTags
-from turnkeeper.providers.sse import COMMENT, SseParser, TooLargeError
+from turnkeeper.providers.sse import COMMENT
 from turnkeeper.types.faults import Fault
-from turnkeeper.types.stream import (
-    FaultReported,
-    Finished,
-    Heartbeat,
-    NativePart,
-    ReasoningDelta,
-    StreamEvent,
-    TextDelta,
-    UsageReported,
-)
+from turnkeeper.types.stream import FaultReported, Finished, Heartbeat, NativePart, StreamEvent, UsageReported
 
 FAMILY = "openai-chat"
-_HALF = re.compile("[\ud800-\udfff]")  # half of a surrogate pair, which only the lenient reading lets through
 _RESENT_CHARS = 24  # a last chunk of at least this length that says again what was said is a server's echo
 
 
-class ChatParser:
-    """Reads one answer.
+class ChatParser(AnswerParser):
+    """Reads one answer."""
 
-    model: who made it, for native parts. id_prefix: what call ids made by us begin with, unique in the turn.
-    content_type: the answer's, "" where unknown. max_event_bytes: the largest event taken.
-    ends_unmarked: this server never says that it has finished (catalogue).
-    """
-
-    def __init__(
-        self,
-        model: str = "",
-        *,
-        id_prefix: str = "call_",
-        content_type: str = "",
-        max_event_bytes: int = 16 * 2**20,
-        ends_unmarked: bool = False,
-    ) -> None:
-        self._model = model
-        self._content_type = content_type
-        self._max_bytes = max_event_bytes
-        self._ends_unmarked = ends_unmarked
-        self._sse = SseParser(max_event_bytes)
-        self._tags = ReasoningTags()
-        self._calls = CallAssembler(id_prefix)
-        self._read: Callable[[bytes], list[StreamEvent]] = self._decide
-        self._whole: list[bytes] = []
-        self._whole_bytes = 0
+    def __init__(self, options: AnswerOptions | None = None) -> None:
+        super().__init__(options)
+        self._calls = CallAssembler(self.options.id_prefix)
         self._texts: list[str] = []
         self._text_chars = 0
-        self._reasoning: list[str] = []
         self._reasoning_field = ""
         self._details: list[dict[str, Any]] = []
         self._refusal: list[str] = []
-        self._half = ""  # the first half of a surrogate pair whose second half is in the next chunk
         self._usage: bytes = b""
         self._said_finish: str | None = None
         self._native_finish: str | None = None
-        self._unread = b""  # the beginning of data that was no chunk
-        self._chunks = 0
-        self._fault: Fault | None = None
-        self.over = False
-        """True once the answer has ended; later bytes are ignored."""
 
-    def feed(self, data: bytes) -> list[StreamEvent]:
-        """Events that are certain with these bytes."""
-        if self.over:
-            return []
-        try:
-            return self._read(data)
-        except TooLargeError:
-            return self._break(protocol_fault(f"an event of over {self._max_bytes} bytes", b""))
-
-    def close(self) -> list[StreamEvent]:
-        """The events that the end of the bytes makes certain."""
-        if self.over:
-            return []
-        events: list[StreamEvent] = []
-        if self._read == self._read_whole:
-            events += self._close_whole()
-        elif self._read == self._read_stream:
-            for event in self._sse.close():
-                self._read_event(event.name, event.data, events)
-        return events if self.over else events + self._finish(marked=False)
-
-    # What the body is
-
-    def _decide(self, data: bytes) -> list[StreamEvent]:
-        first = data.lstrip(b" \t\r\n\xef\xbb\xbf")[:1]
-        if not first:
-            self._whole.append(data)
-            return []
-        page = first == b"<" or "html" in self._content_type
-        self._read = self._read_whole if first in b"{[" or page else self._read_stream
-        data = b"".join(self._whole) + data
-        self._whole.clear()
-        return self._read(data)
-
-    def _read_whole(self, data: bytes) -> list[StreamEvent]:
-        self._whole_bytes += len(data)
-        if self._whole_bytes > self._max_bytes:
-            raise TooLargeError
-        self._whole.append(data)
-        return []
-
-    def _close_whole(self) -> list[StreamEvent]:
-        body = b"".join(self._whole).strip(b" \t\r\n\xef\xbb\xbf")
+    def _read_document(self, body: bytes, events: list[StreamEvent]) -> bool:
         chunk = decode_chunk(body)
         if chunk is None:
-            if body[:1] == b"{":
-                return self._break(network_fault("the answer broke off in the middle of its JSON"))
-            return self._break(protocol_fault(self._content_type, body))
-        events: list[StreamEvent] = []
+            return False
         self._read_chunk(chunk, events)
-        if not self._chunks and self._fault is None:
-            return self._break(protocol_fault(self._content_type, body))
-        return events + self._finish(marked=self._fault is None)
+        return bool(self._chunks) or self._fault is not None
 
     # Events of a stream
 
@@ -171,7 +77,7 @@ class ChatParser:
             text = texts[0] if len(texts) == 1 else "".join(texts)
             self._texts.append(text)
             self._text_chars += len(text)
-            _add_text(text, events)
+            add_text(text, events)
             texts.clear()
 
     def _read_event(self, name: bytes, data: bytes, events: list[StreamEvent]) -> None:
@@ -182,7 +88,7 @@ class ChatParser:
             return
         chunk = decode_chunk(data)
         if chunk is None:
-            self._unread = self._unread or data[:800]
+            self._not_read(data)
         elif name == b"error" and not bytes(chunk.error):
             self._report_error(decode_raw(data), events)
         else:
@@ -240,17 +146,11 @@ class ChatParser:
             events += self._calls.add_legacy(delta.function_call)
 
     def _read_text(self, text: str, events: list[StreamEvent], *, last: bool) -> None:
-        if self._half or not (text.isascii() or _HALF.search(text) is None):
-            text = self._whole_characters(text)
         if last and len(text) >= _RESENT_CHARS and self._is_echo(text):
             return
         self._texts.append(text)
         self._text_chars += len(text)
-        if "<" not in text and text[-1:] != "`" and self._tags.idle:
-            _add_text(text, events)
-            return
-        visible, reasoning = self._tags.feed(text)
-        self._add_sorted(visible, reasoning, events)
+        self._add_text(text, events)
 
     def _read_reasoning(self, delta: Delta, events: list[StreamEvent]) -> None:
         text = delta.reasoning_content or delta.reasoning or ""
@@ -261,7 +161,7 @@ class ChatParser:
             if not text:
                 words: list[object] = [one.get("text") or one.get("summary") for one in delta.reasoning_details]
                 text = "".join([word for word in words if isinstance(word, str)])
-        self._add_sorted("", text, events)
+        self._add_reasoning(text, events)
 
     def _read_parts(self, parts: list[Any], events: list[StreamEvent]) -> None:
         """Content as a list: Mistral's thinking parts, and text parts (cases.md)."""
@@ -273,21 +173,7 @@ class ChatParser:
                 if isinstance(table.get("text"), str):
                     self._read_text(table["text"], events, last=False)
                 elif "thinking" in table:
-                    self._add_sorted("", _text_in(table["thinking"]), events)
-
-    def _add_sorted(self, visible: str, reasoning: str, events: list[StreamEvent]) -> None:
-        if reasoning:
-            self._reasoning.append(reasoning)
-            events.append(ReasoningDelta(reasoning))
-        if visible:
-            _add_text(visible, events)
-
-    def _whole_characters(self, text: str) -> str:
-        """Joins surrogate pairs that a server split over two chunks; a half without its other half becomes U+FFFD."""
-        text = self._half + text
-        self._half = text[-1] if "\ud800" <= text[-1] <= "\udbff" else ""
-        text = text[:-1] if self._half else text
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+                    self._add_reasoning(_text_in(table["thinking"]), events)
 
     def _is_echo(self, text: str) -> bool:
         """S12.3: a tail or the whole that the last chunk sends again."""
@@ -295,21 +181,10 @@ class ChatParser:
 
     # The end
 
-    def _report_error(self, error: object, events: list[StreamEvent]) -> None:
-        if self._fault is None:
-            self._fault = fault_in_stream(error)
-            events.append(FaultReported(self._fault, error))
-
-    def _break(self, fault: Fault) -> list[StreamEvent]:
-        self.over = True
-        self._fault = fault
-        return [FaultReported(fault)]
-
     def _finish(self, *, marked: bool) -> list[StreamEvent]:
         self.over = True
         events: list[StreamEvent] = []
-        visible, reasoning = self._tags.close()
-        self._add_sorted(visible, reasoning, events)
+        self._close_text(events)
         events += self._native_parts()
         usage_said = decode_raw(self._usage)
         usage = read_usage(usage_said)
@@ -318,7 +193,7 @@ class ChatParser:
         reason = finish_reason(self._said_finish, self._native_finish)
         if self._fault is not None:
             return [*events, Finished(reason, self._said_finish)] if reason else events
-        if reason is None and not marked and not self._ends_unmarked:
+        if reason is None and not marked and not self.options.ends_unmarked:
             return [*events, FaultReported(self._unfinished())]
         if self._refusal:
             said = "".join(self._refusal)[:300]
@@ -330,18 +205,11 @@ class ChatParser:
         events += self._calls.close(ended=reason not in (None, "length"))
         return [*events, Finished(reason or "stop", self._said_finish)]
 
-    def _unfinished(self) -> Fault:
-        if not self._chunks and self._unread:
-            return protocol_fault(self._content_type, self._unread)
-        if not self._chunks:
-            return network_fault("the connection was closed before anything came")
-        return network_fault("the connection was closed in the middle of the answer")
-
     def _native_parts(self) -> list[StreamEvent]:
         if self._details:
-            return [NativePart(FAMILY, self._model, {"reasoning_details": self._details})]
+            return [NativePart(FAMILY, self.options.model, {"reasoning_details": self._details})]
         if self._reasoning_field:
-            return [NativePart(FAMILY, self._model, {self._reasoning_field: "".join(self._reasoning)})]
+            return [NativePart(FAMILY, self.options.model, {self._reasoning_field: "".join(self._reasoning)})]
         return []
 
     @property
@@ -363,13 +231,6 @@ def _plain_text(data: bytes) -> str:
         return ""
     text = choice.delta.content
     return text if "<" not in text and text[-1:] != "`" else ""
-
-
-def _add_text(text: str, events: list[StreamEvent]) -> None:
-    if events and type(events[-1]) is TextDelta:  # one event for the text of a network read
-        events[-1] = TextDelta(events[-1].text + text)
-    else:
-        events.append(TextDelta(text))
 
 
 def _first(choices: list[Choice]) -> Choice | None:

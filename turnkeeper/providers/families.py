@@ -1,0 +1,79 @@
+# What every wire family does alike: it writes requests and reads answers. A new family is a package and a row in `find_family`.
+#
+# A family's modules are imported when the family is first used.
+
+"""The wire families, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from msgspec import Struct
+
+from turnkeeper.errors import ConfigurationError
+from turnkeeper.providers.answer import AnswerOptions
+from turnkeeper.providers.model import FAMILIES, Model
+from turnkeeper.types.messages import Prompt
+from turnkeeper.types.stream import StreamEvent
+
+
+class Parser(Protocol):
+    """Bytes in, stream events out; no I/O. What comes out never depends on where the bytes were cut."""
+
+    over: bool
+    """True once the answer has ended; later bytes are ignored."""
+
+    def feed(self, data: bytes) -> list[StreamEvent]:
+        """Events that are certain with these bytes."""
+        ...
+
+    def close(self) -> list[StreamEvent]:
+        """Events that the end of the bytes makes certain."""
+        ...
+
+    @property
+    def call_in_progress(self) -> str | None:
+        """The name of the call that was being written last, None for none."""
+        ...
+
+
+class Writer(Protocol):
+    """Writes the requests of one attempt; what was encoded for a pass serves the next."""
+
+    @property
+    def path(self) -> str:
+        """Where requests go, below the base URL."""
+        ...
+
+    @property
+    def native_prefill(self) -> bool:
+        """Whether an unfinished reply is sent as such (S3.4)."""
+        ...
+
+    def headers(self, key: str) -> dict[str, str]:
+        """The headers of a request with `key`, "" for none."""
+        ...
+
+    def body(self, prompt: Prompt) -> bytes:
+        """A request's body."""
+        ...
+
+
+class Family(Struct, frozen=True):
+    """How a family is read and written."""
+
+    parser: Callable[[AnswerOptions | None], Parser]
+    writer: Callable[[Model], Writer]
+
+
+def find_family(name: str) -> Family:
+    """The family of this name. Raises ConfigurationError for an unknown one."""
+    match name:
+        case "openai-chat":
+            from turnkeeper.providers.openai_chat.parser import ChatParser
+            from turnkeeper.providers.openai_chat.request import RequestWriter
+
+            return Family(ChatParser, RequestWriter)
+        case _:
+            raise ConfigurationError(f"Unknown family {name!r}; known: {', '.join(FAMILIES)}.")
