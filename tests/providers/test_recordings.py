@@ -12,7 +12,7 @@ import pytest
 from tests.shared import STREAMS
 from turnkeeper.providers.report import report
 
-FAMILIES = ("openai-chat",)
+FAMILIES = ("openai-chat", "anthropic", "openai-responses")
 COMPARED = ("text", "reasoning", "tool_calls", "finish_reason", "usage", "error")
 
 

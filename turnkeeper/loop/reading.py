@@ -20,8 +20,10 @@ from turnkeeper.types.stream import (
     Heartbeat,
     NativePart,
     ReasoningDelta,
+    StartedOver,
     StreamEvent,
     TextDelta,
+    TextRevised,
     ToolCallArguments,
     ToolCallReady,
     ToolCallStarted,
@@ -123,7 +125,12 @@ class Reading:
                     self.finish = reason
                 case FaultReported(fault=fault):
                     self.fault = self.fault or fault
-                case Heartbeat():
+                case StartedOver():
+                    self._marks.clear()
+                    self.calls.clear()
+                    self.native.clear()
+                    self.reasoning.clear()
+                case TextRevised() | Heartbeat():
                     pass
         return progress
 

@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from turnkeeper.providers.classify import fault_in_stream, network_fault, protocol_fault
+from turnkeeper.providers.lenient import decode_json
 from turnkeeper.providers.reasoning_tags import ReasoningTags
 from turnkeeper.providers.sse import COMMENT, SseParser, TooLargeError
 from turnkeeper.types.faults import Fault
@@ -59,6 +60,7 @@ class AnswerParser:
         self._reasoning: list[str] = []
         self._chunks = 0  # events of this family, which tell an answer from bytes of another kind
         self._unread = b""  # the beginning of data that was none
+        self._foreign = False  # that data was an event of another family
         self._fault: Fault | None = None
         self.over = False
         """True once the answer has ended; later bytes are ignored."""
@@ -136,7 +138,7 @@ class AnswerParser:
 
     def _read_stream(self, data: bytes) -> list[StreamEvent]:
         events: list[StreamEvent] = []
-        whole = self._sse.whole(data)
+        whole = self._sse.whole_named(data) if data[:1] == b"e" else self._sse.whole(data)
         if whole is not None:
             for chunk in whole:
                 self._read_event(b"", chunk, events)
@@ -187,7 +189,9 @@ class AnswerParser:
 
     def _not_read(self, data: bytes) -> None:
         """Data that is no event of this family: ignored, but quoted where nothing better came."""
-        self._unread = self._unread or data[:_UNREAD_KEPT]
+        if not self._unread:
+            self._unread = data[:_UNREAD_KEPT]
+            self._foreign = isinstance(decode_json(data), dict)
 
     # What went wrong
 
@@ -202,13 +206,14 @@ class AnswerParser:
         self._fault = fault
         return [FaultReported(fault)]
 
-    def _unfinished(self) -> Fault:
+    def _unfinished(self) -> FaultReported:
         """Why an answer that does not say its end is none."""
         if not self._chunks and self._unread:
-            return protocol_fault(self.options.content_type, self._unread)
+            fault = protocol_fault(self.options.content_type, self._unread)
+            return FaultReported(fault, foreign=self._foreign)
         if not self._chunks:
-            return network_fault("the connection was closed before anything came")
-        return network_fault("the connection was closed in the middle of the answer")
+            return FaultReported(network_fault("the connection was closed before anything came"))
+        return FaultReported(network_fault("the connection was closed in the middle of the answer"))
 
 
 def add_text(text: str, events: list[StreamEvent]) -> None:

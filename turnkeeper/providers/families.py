@@ -75,5 +75,15 @@ def find_family(name: str) -> Family:
             from turnkeeper.providers.openai_chat.request import RequestWriter
 
             return Family(ChatParser, RequestWriter)
+        case "anthropic":
+            from turnkeeper.providers.anthropic.parser import MessagesParser
+            from turnkeeper.providers.openai_chat.request import RequestWriter
+
+            return Family(MessagesParser, RequestWriter)
+        case "openai-responses":
+            from turnkeeper.providers.openai_chat.request import RequestWriter
+            from turnkeeper.providers.openai_responses.parser import ResponsesParser
+
+            return Family(ResponsesParser, RequestWriter)
         case _:
             raise ConfigurationError(f"Unknown family {name!r}; known: {', '.join(FAMILIES)}.")

@@ -13,8 +13,10 @@ from turnkeeper.types.stream import (
     Heartbeat,
     NativePart,
     ReasoningDelta,
+    StartedOver,
     StreamEvent,
     TextDelta,
+    TextRevised,
     ToolCallArguments,
     ToolCallReady,
     ToolCallStarted,
@@ -26,7 +28,8 @@ def report(family: str, pieces: Iterable[bytes]) -> dict[str, Any]:
     """Feeds `pieces` to the family's parser and folds its events.
 
     Returns text, reasoning, tool_calls, finish (our word), finish_reason (the provider's), usage (as the provider reports
-    it), tokens (ours, in disjoint parts), error (as the provider words it, else our sentence). Raises ConfigurationError.
+    it), tokens (ours, in disjoint parts), error (as the provider words it, else our sentence; null where the provider said
+    nothing wrong, in another family's words), fault (our reading of it). Raises ConfigurationError.
     """
     reader = find_family(family).parser(None)
     events: list[StreamEvent] = []
@@ -41,11 +44,13 @@ def fold(events: Iterable[StreamEvent]) -> dict[str, Any]:
     text: list[str] = []
     reasoning: list[str] = []
     calls: list[dict[str, Any]] = []
-    found: dict[str, Any] = {"finish": None, "finish_reason": None, "usage": None, "tokens": None, "error": None}
+    found: dict[str, Any] = {"finish": None, "finish_reason": None, "usage": None, "tokens": None, "error": None, "fault": None}
     for event in events:
         match event:
             case TextDelta(text=piece):
                 text.append(piece)
+            case TextRevised(before=before, after=after):
+                text = ["".join(text).removesuffix(before), after]
             case ReasoningDelta(text=piece):
                 reasoning.append(piece)
             case ToolCallReady(call=call):
@@ -55,7 +60,12 @@ def fold(events: Iterable[StreamEvent]) -> dict[str, Any]:
             case UsageReported(usage=usage, said=said):
                 found |= {"usage": said, "tokens": {name: getattr(usage, name) for name in usage.__struct_fields__}}
             case FaultReported(fault=fault, said=said):
-                found["error"] = said if said is not None else {"message": str(fault), "type": fault.kind}
+                found["fault"] = {"kind": fault.kind, "message": str(fault)}
+                ours = None if event.foreign else {"message": str(fault), "type": fault.kind}
+                found["error"] = ours if said is None else said
+            case StartedOver():
+                reasoning.clear()
+                calls.clear()
             case ToolCallStarted() | ToolCallArguments() | NativePart() | Heartbeat():
                 pass
             case _:

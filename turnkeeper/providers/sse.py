@@ -85,6 +85,19 @@ class SseParser:
         self._started = True
         return found
 
+    def whole_named(self, data: bytes) -> list[bytes] | None:
+        """As `whole`, for events that have a name before their data; the names are left out."""
+        if self._tail or self._data or self._name or self._skip_lf:
+            return None
+        if data[:7] != b"event: " or data[-2:] != b"\n\n" or len(data) > self._max or b"\r" in data:
+            return None
+        found = [part.partition(b"\ndata: ")[2] for part in data[:-2].split(b"\n\n")]
+        ends = data.count(b"\n") == 3 * len(found) and data.count(b"\n\nevent: ") == len(found) - 1
+        if not ends or data.count(b"\ndata: ") != len(found) or not all(found):
+            return None
+        self._started = True
+        return found
+
     def close(self) -> list[ServerSentEvent]:
         """The event that the stream ended in, if it had begun one."""
         lines = [self._take_tail(b"")] if self._tail else []

@@ -23,6 +23,13 @@ class TextDelta(Struct, frozen=True, tag=True):
     text: str
 
 
+class TextRevised(Struct, frozen=True, tag=True):
+    """The server's last word on text that it had streamed otherwise: `before` is now `after`. What was shown stands."""
+
+    before: str
+    after: str
+
+
 class ReasoningDelta(Struct, frozen=True, tag=True):
     """Reasoning: kept, sometimes sent back, never shown as the answer (S9.4a)."""
 
@@ -84,10 +91,16 @@ class FaultReported(Struct, frozen=True, tag=True):
     """The answer broke: an error inside a 200 stream, or an end without a finish. What came before it stands.
 
     said: the error as the provider words it, where it sent one.
+    foreign: the stream is well formed, and another family's: nothing in it says that anything is wrong.
     """
 
     fault: Fault
     said: Any = None
+    foreign: bool = False
+
+
+class StartedOver(Struct, frozen=True, tag=True):
+    """The server began its answer anew: calls, reasoning and native parts so far are void. Text that was shown stands."""
 
 
 class Heartbeat(Struct, frozen=True, tag=True):
@@ -96,6 +109,7 @@ class Heartbeat(Struct, frozen=True, tag=True):
 
 StreamEvent: TypeAlias = (
     TextDelta
+    | TextRevised
     | ReasoningDelta
     | ToolCallStarted
     | ToolCallArguments
@@ -104,5 +118,6 @@ StreamEvent: TypeAlias = (
     | UsageReported
     | Finished
     | FaultReported
+    | StartedOver
     | Heartbeat
 )

@@ -8,7 +8,9 @@ from msgspec import Struct
 class Usage(Struct, frozen=True, tag=True):
     """Tokens of one pass in disjoint parts: `input` was neither read from a cache nor written to one.
 
+    cache_write_long: the part of `cache_write` that is kept for an hour, which has a price of its own.
     reasoning: the part of `output` that was reasoning.
+    searches: web searches that the server itself made, where they have a price each.
     cost: US dollars, or None where no price is known: never 0 for unknown.
     estimated: true where the provider reported nothing, or was cut before it could.
     """
@@ -20,6 +22,8 @@ class Usage(Struct, frozen=True, tag=True):
     reasoning: int = 0
     cost: float | None = None
     estimated: bool = False
+    cache_write_long: int = 0
+    searches: int = 0
 
     @property
     def prompt(self) -> int:

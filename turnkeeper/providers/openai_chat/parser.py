@@ -91,6 +91,8 @@ class ChatParser(AnswerParser):
             self._not_read(data)
         elif name == b"error" and not bytes(chunk.error):
             self._report_error(decode_raw(data), events)
+        elif chunk == Chunk():
+            self._not_read(data)
         else:
             self._read_chunk(chunk, events)
 
@@ -194,7 +196,7 @@ class ChatParser(AnswerParser):
         if self._fault is not None:
             return [*events, Finished(reason, self._said_finish)] if reason else events
         if reason is None and not marked and not self.options.ends_unmarked:
-            return [*events, FaultReported(self._unfinished())]
+            return [*events, self._unfinished()]
         if self._refusal:
             said = "".join(self._refusal)[:300]
             return [
