@@ -222,9 +222,10 @@ class ResponsesParser(AnswerParser):
 
     def _end(self, response: dict[str, Any], events: list[StreamEvent]) -> None:
         """Reads the whole response, which the last event holds."""
-        for index, item in enumerate(list_of(response.get("output"))):
-            known = self._items.get(index)
-            if known is None or not known.said:
+        known = sorted(self._items)  # the list has no gaps where the indexes of the stream may have some
+        for place, item in enumerate(list_of(response.get("output"))):
+            index = known[place] if place < len(known) else max(known, default=0) + 1 + place
+            if place >= len(known) or not self._items[index].said:
                 self._complete(index, table_of(item), events)
         self._usage = response.get("usage")
         self._status = text_of(response.get("status")) or None
