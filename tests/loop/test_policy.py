@@ -12,7 +12,7 @@ from turnkeeper.loop.policy import ExecuteTools, Finish, RestartWith, Step, Stre
 from turnkeeper.loop.state import Beginning, Executed, LoopState, RanTool, Repetition, Restarted
 from turnkeeper.settings import Settings
 from turnkeeper.types.calls import Parsed, ToolCall
-from turnkeeper.types.ends import AskedCall, Completed, Empty, Failed, FollowUp, Stopped, TimedOut, ToolCalls
+from turnkeeper.types.ends import AskedCall, Completed, Empty, Failed, FollowUp, Paused, Stopped, TimedOut, ToolCalls
 from turnkeeper.types.faults import Fault
 from turnkeeper.types.outcomes import ContextItem
 
@@ -50,6 +50,7 @@ ROWS = [
     Row("tools ran", "a tool found context", ran(SILENT, restart=ContextItem("x"), text_before=True)),
     Row("tools ran", "text came before, all tools silent", ran(SILENT, text_before=True)),
     Row("tools ran", "otherwise", ran(PLAIN, text_before=True)),
+    Row("the server paused", "", LoopState(at=Paused("hi"), passes=1, texts=("hi",))),
     Row("text", "finished", LoopState(at=Completed("hi", "stop"), passes=1, texts=("hi",))),
     Row("text", "cut by the output limit", LoopState(at=Completed("hi", "length"), passes=1, texts=("hi",))),
     Row("text", "cut by the output limit, carried on 3 times", LoopState(at=Completed("hi", "length"), passes=4, texts=("hi",), continuations=3)),

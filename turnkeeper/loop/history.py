@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from turnkeeper.providers.tokens import estimate_tokens
 from turnkeeper.types.messages import AssistantMessage, Message, ToolMessage, UserMessage
@@ -44,7 +45,11 @@ def heal(messages: tuple[Message, ...]) -> Healed:
                 while position < len(messages) and isinstance(result := messages[position], ToolMessage):
                     results.append(result)
                     position += 1
-                healed += _batch(message, results, repairs)
+                batch = _batch(message, results, repairs)
+                if batch and healed and isinstance(before := healed[-1], AssistantMessage) and not before.calls:
+                    said = f"{before.text.rstrip()}\n\n{message.text.lstrip()}".strip()  # what a paused pass had said
+                    healed[-1:], batch = [], [replace(message, text=said, native=()), *batch[1:]]
+                healed += batch
             case _:
                 assert_never(message)
     return Healed(tuple(healed), tuple(repairs))
@@ -54,7 +59,7 @@ def _batch(message: AssistantMessage, results: list[ToolMessage], repairs: list[
     if not message.calls:
         if results:
             repairs.append(f"{len(results)} results without a call were left out")
-        return [message] if message.text.strip() else []
+        return [message] if message.text.strip() else []  # S2.5a
     by_id: dict[str, ToolMessage] = {}
     known = {call.id for call in message.calls}
     for result in results:

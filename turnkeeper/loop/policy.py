@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from turnkeeper.loop.state import Beginning, Executed, LoopState, Restarted
 from turnkeeper.settings import Settings
-from turnkeeper.types.ends import Completed, Empty, Failed, FollowUp, Stopped, TimedOut, ToolCalls
+from turnkeeper.types.ends import Completed, Empty, Failed, FollowUp, Paused, Stopped, TimedOut, ToolCalls
 from turnkeeper.types.faults import Fault, advice
 from turnkeeper.types.outcomes import ContextItem
 from turnkeeper.types.turn import EndName, Notice
@@ -74,6 +74,8 @@ def next_step(state: LoopState, limits: Settings, *, stopped: bool = False) -> S
             return ExecuteTools(state.at)
         case Executed():
             return _after_tools(state, state.at, limits)
+        case Paused():
+            return _stream(state, limits)
         case Completed():
             return _after_text(state, state.at, limits)
         case Empty():

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from turnkeeper.types.calls import ToolCall
-from turnkeeper.types.ends import Completed, Empty, Failed, FollowUp, PassEnd, Stopped, TimedOut, ToolCalls
+from turnkeeper.types.ends import Completed, Empty, Failed, FollowUp, PassEnd, Paused, Stopped, TimedOut, ToolCalls
 from turnkeeper.types.messages import AssistantMessage, Message
 from turnkeeper.types.outcomes import ContextItem
 from turnkeeper.types.turn import HistoryEntry, PassUsage
@@ -128,10 +128,12 @@ class LoopState(Struct, frozen=True):
     def after_pass(self, end: PassEnd, usage: PassUsage, thoughts: tuple[str, ...], *, carried_on: bool) -> LoopState:
         """The state after a pass. `carried_on`: its text goes on with the last text (S9.4b)."""
         texts = self._texts_with(shown_in(end), carried_on=carried_on)
+        paused = (AssistantMessage(end.shown, (), end.native),) if isinstance(end, Paused) else ()
         return replace(
             self,
             at=end,
             passes=self.passes + 1,
+            messages=self.messages + paused,
             texts=texts,
             usage=(*self.usage, usage),
             thoughts=self.thoughts + thoughts,
@@ -166,7 +168,7 @@ class LoopState(Struct, frozen=True):
                 return self.texts[-1] if self.texts and (shown_in(self.at) or self.continuations) else ""
             case ToolCalls():
                 return self.at.shown
-            case Beginning() | Restarted() | Executed():
+            case Paused() | Beginning() | Restarted() | Executed():
                 return ""
 
     def _texts_with(self, shown: str, *, carried_on: bool) -> tuple[str, ...]:

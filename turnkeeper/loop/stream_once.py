@@ -21,11 +21,14 @@ from turnkeeper.loop.scope import Scope
 from turnkeeper.loop.state import Beginning, LoopState
 from turnkeeper.loop.turn import Attempt, Turn, shown_arguments
 from turnkeeper.providers.classify import protocol_fault
+from turnkeeper.providers.families import OpenAnswer
+from turnkeeper.providers.identifiers import fit_tool_name
 from turnkeeper.providers.tokens import estimate_tokens
-from turnkeeper.providers.transport import Answer, HttpRequest
-from turnkeeper.types.ends import Completed, Empty, Failed, FollowUp, PassEnd, Stopped, TimedOut, ToolCalls
+from turnkeeper.providers.transport import HttpRequest
+from turnkeeper.types.calls import ToolCall
+from turnkeeper.types.ends import Completed, Empty, Failed, FollowUp, PassEnd, Paused, Stopped, TimedOut, ToolCalls
 from turnkeeper.types.faults import Fault
-from turnkeeper.types.messages import Prompt
+from turnkeeper.types.messages import AssistantMessage, Prompt
 from turnkeeper.types.turn import PassUsage
 from turnkeeper.types.usage import Usage
 
@@ -70,6 +73,7 @@ async def stream_once(turn: Turn, attempt: Attempt, state: LoopState, purpose: P
     fault = fault or reading.fault
     if fault is not None:  # S16.2a: servers quote keys in their errors
         fault = replace(fault, said=turn.redactor.text(fault.said))
+    reading.calls = _as_recorded(turn, state, reading)
     end = _end_of(turn.delivery, reading, scope, fault, shown=turn.delivery.shown[before:])
     usage = _usage(reading, request, end)
     turn.recorder.note(_pass_ended(turn, end, usage, reading, scope))
@@ -82,7 +86,7 @@ async def _read_answer(turn: Turn, attempt: Attempt, request: HttpRequest, readi
     delivery = turn.delivery
     left = turn.settings.max_answer_bytes
     async with await attempt.provider.open(request) as answer:
-        parser = attempt.provider.parser(answer.content_type, f"call_{turn.id[-8:]}_{reading.number}_")
+        parser = attempt.provider.parser(answer.content_type, _id_prefix(turn, reading.number))
         reading.parser = parser
         while not parser.over:
             data = await answer.read()
@@ -100,7 +104,7 @@ async def _read_answer(turn: Turn, attempt: Attempt, request: HttpRequest, readi
         await _read_to_end(answer, scope)
 
 
-async def _read_to_end(answer: Answer, scope: Scope) -> None:
+async def _read_to_end(answer: OpenAnswer, scope: Scope) -> None:
     """Takes what follows the answer's end, so that the connection can serve the next pass; not for long."""
     if not answer.at_end:
         scope.linger(_LINGER_S)
@@ -127,6 +131,25 @@ async def _settle(turn: Turn, reading: Reading, scope: Scope) -> None:
             await turn.delivery.settle(turn.settings.settle_timeout)
 
 
+def _as_recorded(turn: Turn, state: LoopState, reading: Reading) -> list[ToolCall]:
+    """The pass's calls under the tools' own names, and ids that no other call of the conversation has (S4.6, S3.10a)."""
+    if not reading.calls:
+        return []
+    names = {fit_tool_name(spec.name): spec.name for spec in turn.toolbox.specs}
+    messages = (*turn.context, *state.messages)
+    used = {call.id for message in messages if isinstance(message, AssistantMessage) for call in message.calls}
+    calls: list[ToolCall] = []
+    for place, call in enumerate(reading.calls):
+        own_id = call.id if call.id not in used else f"{_id_prefix(turn, reading.number)}again_{place}"
+        calls.append(replace(call, id=own_id, name=names.get(call.name, call.name)))
+    return calls
+
+
+def _id_prefix(turn: Turn, number: int) -> str:
+    """What ids made by us in a pass begin with."""
+    return f"call_{turn.id[-8:]}_{number}_"
+
+
 def _end_of(delivery: Delivery, reading: Reading, scope: Scope, fault: Fault | None, shown: str) -> PassEnd:
     if scope.reason == "stopped":
         return Stopped("user", shown)
@@ -142,6 +165,8 @@ def _end_of(delivery: Delivery, reading: Reading, scope: Scope, fault: Fault | N
         return ToolCalls(reading.asked(), reading.text_after(), tuple(reading.native))
     if reading.finish == "content_filter":
         return Failed(Fault("content_blocked", "request", said="the provider's filter stopped the answer"), shown)
+    if reading.finish == "pause":
+        return Paused(shown, tuple(reading.native))
     if shown.strip():
         return Completed(shown, reading.finish)
     return Empty(reading.finish, reasoned=bool(reading.reasoning), repeated=reading.repeated)
@@ -193,7 +218,9 @@ def _usage(reading: Reading, request: HttpRequest, end: PassEnd) -> Usage:
 
 def _thoughts(reading: Reading) -> tuple[str, ...]:
     text = "".join(reading.reasoning).strip()
-    return (text[-_REASONING_KEPT:],) if text else ()
+    scenes = [scene for part in reading.native for scene in part.data.get("scene", ())]
+    details = (f"NovelAI details: {'; '.join(scenes)}",) if scenes else ()  # S8.1
+    return ((text[-_REASONING_KEPT:],) if text else ()) + details
 
 
 def _pass_ended(turn: Turn, end: PassEnd, usage: Usage, reading: Reading, scope: Scope) -> PassEnded:

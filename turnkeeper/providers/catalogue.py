@@ -17,6 +17,7 @@ class Traits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How one model on one server wants to be spoken to. The comments in catalogue.toml say what each field means."""
 
     context_window: int
+    max_output: int
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"]
     vision: bool
     tools: Literal["native", "none"]
@@ -25,6 +26,7 @@ class Traits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     alternate: bool
     stream_usage: bool
     ends_unmarked: bool
+    signed_calls: bool
 
 
 class KnownServer(Struct, frozen=True):

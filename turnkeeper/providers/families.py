@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from types import TracebackType
 from typing import Protocol
 
 from msgspec import Struct
@@ -14,6 +15,7 @@ from msgspec import Struct
 from turnkeeper.errors import ConfigurationError
 from turnkeeper.providers.answer import AnswerOptions
 from turnkeeper.providers.model import FAMILIES, Model
+from turnkeeper.providers.transport import Answer, HttpRequest
 from turnkeeper.types.messages import Prompt
 from turnkeeper.types.stream import StreamEvent
 
@@ -60,11 +62,42 @@ class Writer(Protocol):
         ...
 
 
+class OpenAnswer(Protocol):
+    """An answer that is being read."""
+
+    @property
+    def content_type(self) -> str:
+        """The media type, in lower case, "" for none."""
+        ...
+
+    @property
+    def at_end(self) -> bool:
+        """Whether all of it has been read."""
+        ...
+
+    async def read(self) -> bytes:
+        """The bytes that came since the last call, b"" at the end."""
+        ...
+
+    async def __aenter__(self) -> OpenAnswer: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+OpenNext = Callable[[HttpRequest], Awaitable[Answer]]
+Session = Callable[[Answer, HttpRequest, Model, OpenNext], OpenAnswer]
+"""Makes one answer of several, for a service that answers in fragments: of the first, its request, the model, and a way to
+ask for more."""
+
+
 class Family(Struct, frozen=True):
     """How a family is read and written."""
 
     parser: Callable[[AnswerOptions | None], Parser]
     writer: Callable[[Model], Writer]
+    session: Session | None = None
 
 
 def find_family(name: str) -> Family:
@@ -77,13 +110,24 @@ def find_family(name: str) -> Family:
             return Family(ChatParser, RequestWriter)
         case "anthropic":
             from turnkeeper.providers.anthropic.parser import MessagesParser
-            from turnkeeper.providers.openai_chat.request import RequestWriter
+            from turnkeeper.providers.anthropic.request import MessagesWriter
 
-            return Family(MessagesParser, RequestWriter)
+            return Family(MessagesParser, MessagesWriter)
         case "openai-responses":
-            from turnkeeper.providers.openai_chat.request import RequestWriter
             from turnkeeper.providers.openai_responses.parser import ResponsesParser
+            from turnkeeper.providers.openai_responses.request import ResponsesWriter
 
-            return Family(ResponsesParser, RequestWriter)
+            return Family(ResponsesParser, ResponsesWriter)
+        case "gemini":
+            from turnkeeper.providers.gemini.parser import GeminiParser
+            from turnkeeper.providers.gemini.request import GeminiWriter
+
+            return Family(GeminiParser, GeminiWriter)
+        case "novelai":
+            from turnkeeper.providers.novelai.parser import NovelParser
+            from turnkeeper.providers.novelai.request import NovelWriter
+            from turnkeeper.providers.novelai.session import FragmentSession
+
+            return Family(NovelParser, NovelWriter, FragmentSession)
         case _:
             raise ConfigurationError(f"Unknown family {name!r}; known: {', '.join(FAMILIES)}.")

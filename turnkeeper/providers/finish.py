@@ -23,6 +23,11 @@ _WORDS: dict[str, FinishReason] = {
     "content_filter": "content_filter",
     "safety": "content_filter",
     "recitation": "content_filter",
+    "prohibited_content": "content_filter",
+    "blocklist": "content_filter",
+    "spii": "content_filter",
+    "image_safety": "content_filter",
+    "language": "content_filter",
     "refusal": "content_filter",
     "pause_turn": "pause",
 }

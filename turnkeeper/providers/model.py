@@ -12,14 +12,23 @@ from msgspec import Struct, field
 from turnkeeper.errors import ConfigurationError
 from turnkeeper.providers.catalogue import Traits, traits
 
-FAMILIES = ("openai-chat",)
-_OPENAI = "https://api.openai.com/v1"
+HOMES = {
+    "openai-chat": "https://api.openai.com/v1",
+    "openai-responses": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com/v1",
+    "gemini": "https://generativelanguage.googleapis.com/v1beta",
+    "novelai": "https://text.novelai.net",
+}
+"""The wire families, each with its own provider's base URL."""
+
+FAMILIES = tuple(HOMES)
 
 
 class Model(Struct, frozen=True, dict=True):
     """One model on one server.
 
-    family: the wire family; `openai-chat` is chat completions, which most servers speak.
+    family: the wire family: `openai-chat` (chat completions, which most servers speak), `openai-responses`, `anthropic`,
+        `gemini` or `novelai`.
     name: the model's name as its server knows it.
     base_url: where the API begins, such as `http://127.0.0.1:8080/v1`; "" is the family's own provider.
     keys: API keys, tried in order; empty for a server that wants none.
@@ -67,7 +76,7 @@ class Model(Struct, frozen=True, dict=True):
     @property
     def url(self) -> str:
         """The base URL, the family's own where none was given, without a slash at the end."""
-        return (self.base_url or _OPENAI).rstrip("/")
+        return (self.base_url or HOMES[self.family]).rstrip("/")
 
     @cached_property
     def traits(self) -> Traits:

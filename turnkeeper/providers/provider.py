@@ -8,7 +8,7 @@ from collections.abc import Callable
 from turnkeeper.errors import ProviderError
 from turnkeeper.providers.answer import AnswerOptions
 from turnkeeper.providers.classify import fault_of_answer
-from turnkeeper.providers.families import Parser, find_family
+from turnkeeper.providers.families import OpenAnswer, Parser, find_family
 from turnkeeper.providers.model import Model
 from turnkeeper.providers.retry_after import retry_after_s
 from turnkeeper.providers.transport import Answer, HttpRequest, Transport
@@ -30,7 +30,8 @@ class Provider:
         self._transport = transport
         self._settings = settings
         self._clock = clock
-        self._writer = find_family(model.family).writer(model)
+        self._family = find_family(model.family)
+        self._writer = self._family.writer(model)
 
     @property
     def native_prefill(self) -> bool:
@@ -41,10 +42,15 @@ class Provider:
         """The request for `prompt`."""
         return HttpRequest(self.model.url + self._writer.path, self._writer.headers(self.key), self._writer.body(prompt))
 
-    async def open(self, request: HttpRequest) -> Answer:
+    async def open(self, request: HttpRequest) -> OpenAnswer:
         """Sends a request. Raises ProviderError when no answer can be had, or when it is an error's."""
+        answer = await self._open(request)
+        session = self._family.session
+        return answer if session is None else session(answer, request, self.model, self._open)
+
+    async def _open(self, request: HttpRequest) -> Answer:
         answer = await self._transport.open(request)
-        if answer.status == 200:
+        if 200 <= answer.status < 300:
             return answer
         async with answer:
             body = await answer.read_error()
@@ -55,4 +61,4 @@ class Provider:
     def parser(self, content_type: str, id_prefix: str) -> Parser:
         """A parser for one answer. `id_prefix`: unique in the turn, for call ids made by us."""
         limit, unmarked = self._settings.max_event_bytes, self.model.traits.ends_unmarked
-        return find_family(self.model.family).parser(AnswerOptions(self.model.name, id_prefix, content_type, limit, unmarked))
+        return self._family.parser(AnswerOptions(self.model.name, id_prefix, content_type, limit, unmarked))

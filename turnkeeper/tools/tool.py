@@ -16,7 +16,7 @@ from turnkeeper.tools.context import ToolContext
 from turnkeeper.tools.schema import Signature, bind, read_signature, schema_of
 from turnkeeper.types.messages import ToolSpec
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_NAME = re.compile(r"[^\s\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,128}")  # what a server can't take is fitted (S3.10a)
 
 
 class ToolOptions(Struct, frozen=True, kw_only=True):
@@ -73,7 +73,7 @@ class Tool:
 
     def __init__(self, function: Callable[..., Any], name: str, options: ToolOptions) -> None:
         if not _NAME.fullmatch(name):
-            raise ToolDefinitionError(f"{name!r} can't be a tool's name: letters, digits, `_` and `-`, at most 64.")
+            raise ToolDefinitionError(f"{name!r} can't be a tool's name: 1 to 128 characters without blanks.")
         if options.timeout is not None and not options.timeout > 0:
             raise ToolDefinitionError(f"The tool {name!r}: `timeout` must be more than 0 seconds.")
         self.name = name

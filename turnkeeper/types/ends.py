@@ -40,6 +40,13 @@ class ToolCalls(Struct, frozen=True, tag=True):
         return "".join([one.text_before for one in self.asked]) + self.text_after
 
 
+class Paused(Struct, frozen=True, tag=True):
+    """The server rests in the middle of its own tools' work, and goes on when it is sent what it has said (`pause_turn`)."""
+
+    shown: str
+    native: tuple[NativePart, ...] = ()
+
+
 class Empty(Struct, frozen=True, tag=True):
     """The pass ended in an orderly way with nothing to show and nothing to do (S9.2, S9.4).
 
@@ -86,4 +93,4 @@ class FollowUp(Struct, frozen=True, tag=True):
     shown: str = ""
 
 
-PassEnd: TypeAlias = Completed | ToolCalls | Empty | Failed | TimedOut | Stopped | FollowUp
+PassEnd: TypeAlias = Completed | ToolCalls | Paused | Empty | Failed | TimedOut | Stopped | FollowUp
