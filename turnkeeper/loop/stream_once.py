@@ -75,7 +75,7 @@ async def stream_once(turn: Turn, attempt: Attempt, state: LoopState, purpose: P
         fault = replace(fault, said=turn.redactor.text(fault.said))
     reading.calls = _as_recorded(turn, state, reading)
     end = _end_of(turn.delivery, reading, scope, fault, shown=turn.delivery.shown[before:])
-    usage = _usage(reading, request, end)
+    usage = await attempt.provider.priced(_usage(reading, request, end))
     turn.recorder.note(_pass_ended(turn, end, usage, reading, scope))
     entry = PassUsage.of(attempt.provider.model.name, usage)
     return state.after_pass(end, entry, _thoughts(reading), carried_on=carried_on)

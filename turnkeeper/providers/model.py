@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from turnkeeper.errors import ConfigurationError
 from turnkeeper.providers.catalogue import Traits, traits
+from turnkeeper.providers.prices import Price, read_price
 
 HOMES = {
     "openai-chat": "https://api.openai.com/v1",
@@ -37,6 +38,8 @@ class Model(Struct, frozen=True, dict=True):
     headers: sent with each request, besides our own.
     extra: fields put into each request's body, for what a server alone understands.
     quirks: catalogue fields that this server wants otherwise (see catalogue.toml).
+    price: US dollars for a million tokens, `input` and `output` at least (see prices.py), where the public table is not to
+        be asked; None for that table.
 
     Raises ConfigurationError, naming what is wrong and what may stand there.
     """
@@ -50,6 +53,7 @@ class Model(Struct, frozen=True, dict=True):
     headers: dict[str, str] = field(default_factory=dict[str, str])
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
     quirks: dict[str, Any] = field(default_factory=dict[str, Any])
+    price: dict[str, float] | None = None
 
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:
@@ -72,6 +76,10 @@ class Model(Struct, frozen=True, dict=True):
             traits(self.url, self.name, self.quirks)
         except msgspec.ValidationError as problem:
             raise ConfigurationError(f"The model {self.name!r}: a wrong quirk: {problem}.") from None
+        try:
+            _ = self.own_price
+        except msgspec.ValidationError as problem:
+            raise ConfigurationError(f"The model {self.name!r}: a wrong price: {problem}.") from None
 
     @property
     def url(self) -> str:
@@ -82,6 +90,11 @@ class Model(Struct, frozen=True, dict=True):
     def traits(self) -> Traits:
         """How this model wants to be spoken to."""
         return traits(self.url, self.name, self.quirks)
+
+    @cached_property
+    def own_price(self) -> Price | None:
+        """The price that the user gave."""
+        return read_price(self.price) if self.price is not None else None
 
     def __repr__(self) -> str:
         """Without the keys: they appear nowhere (S3.3)."""

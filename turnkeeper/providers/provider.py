@@ -10,10 +10,12 @@ from turnkeeper.providers.answer import AnswerOptions
 from turnkeeper.providers.classify import fault_of_answer
 from turnkeeper.providers.families import OpenAnswer, Parser, find_family
 from turnkeeper.providers.model import Model
+from turnkeeper.providers.prices import Prices
 from turnkeeper.providers.retry_after import retry_after_s
 from turnkeeper.providers.transport import Answer, HttpRequest, Transport
 from turnkeeper.settings import Settings
 from turnkeeper.types.messages import Prompt
+from turnkeeper.types.usage import Usage
 
 
 class Provider:
@@ -32,6 +34,7 @@ class Provider:
         self._clock = clock
         self._family = find_family(model.family)
         self._writer = self._family.writer(model)
+        self._prices = Prices(model.url, model.name, model.own_price)
 
     @property
     def native_prefill(self) -> bool:
@@ -44,6 +47,7 @@ class Provider:
 
     async def open(self, request: HttpRequest) -> OpenAnswer:
         """Sends a request. Raises ProviderError when no answer can be had, or when it is an error's."""
+        self._prices.look_up()
         answer = await self._open(request)
         session = self._family.session
         return answer if session is None else session(answer, request, self.model, self._open)
@@ -57,6 +61,10 @@ class Provider:
         headers = answer.headers
         wait_s = retry_after_s(headers, self._clock())
         raise ProviderError(fault_of_answer(answer.status, headers, body, where=request.where, retry_after_s=wait_s))
+
+    async def priced(self, usage: Usage) -> Usage:
+        """`usage` with what it cost, where that is known (S15.2)."""
+        return await self._prices.priced(usage)
 
     def parser(self, content_type: str, id_prefix: str) -> Parser:
         """A parser for one answer. `id_prefix`: unique in the turn, for call ids made by us."""

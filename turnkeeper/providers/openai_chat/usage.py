@@ -6,6 +6,8 @@ from typing import Any, cast
 
 from turnkeeper.types.usage import Usage
 
+_TICKS = 10_000_000_000  # of xAI in a dollar
+
 
 def read_usage(value: object) -> Usage | None:
     """Usage from the provider's object, or None where it says nothing that can be used.
@@ -36,7 +38,19 @@ def read_usage(value: object) -> Usage | None:
         cache_write=written,
         output=completion,
         reasoning=min(reasoning, completion),
+        cost=_cost(said),
     )
+
+
+def _cost(said: dict[str, Any]) -> float | None:
+    """What the server itself says the answer cost, in dollars: OpenRouter, Perplexity, and xAI in ticks of its own."""
+    cost: object = said.get("cost")
+    if isinstance(cost, dict):
+        cost = cast(dict[str, Any], cost).get("total_cost")
+    if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0:
+        return float(cost)
+    ticks = _count(said, "cost_in_usd_ticks")
+    return None if ticks is None else ticks / _TICKS
 
 
 def _count(table: dict[str, Any], name: str) -> int | None:
