@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import time
 from collections import OrderedDict
@@ -27,8 +28,10 @@ from turnkeeper.journal.journal import Journal, MemoryJournal
 from turnkeeper.loop.recorder import Recorder
 from turnkeeper.loop.signals import TurnSignals
 from turnkeeper.loop.turn import READ_MORE, Approve, ToolServices, Turn
+from turnkeeper.loop.window import Weight, WindowMeasure
 from turnkeeper.providers.model import Model
 from turnkeeper.providers.provider import Provider
+from turnkeeper.providers.tokens import estimate_tokens
 from turnkeeper.providers.transport import Transport
 from turnkeeper.redaction import Redactor
 from turnkeeper.settings import Settings
@@ -41,6 +44,8 @@ from turnkeeper.tools.toolbox import Toolbox
 from turnkeeper.types.outcomes import Succeeded
 from turnkeeper.types.shown import Shown, TurnEnded
 from turnkeeper.types.turn import TurnResult
+
+_log = logging.getLogger(__name__)
 
 _held: ContextVar[frozenset[tuple[int, str]]] = ContextVar("turnkeeper_held_channels", default=frozenset())
 
@@ -100,9 +105,9 @@ class Engine:
             folders=tuple(self._host.folders),
             approve=self._host.approve,
         )
-        self._fixed_text = self._host.system_prompt + "".join(
-            spec.description + spec.parameters.decode() for spec in self._toolbox.specs
-        )
+        described = "".join(spec.description + spec.parameters.decode() for spec in self._toolbox.specs)
+        self._fixed_tokens = estimate_tokens(self._host.system_prompt + described)
+        self._measure = WindowMeasure(models[0].family, models[0].traits.context_window)
         self._journal = _journal(journal, self._redactor)
         self._transport = Transport()
         self._locks: dict[str, ChannelLock] = {}
@@ -214,7 +219,7 @@ class Engine:
         recorder = Recorder(trigger.turn_id, trigger.channel, self._journal, self._host.clock)
         exposed = self._exposure.choose(trigger.channel, trigger.text)
         note_beginning(recorder, trigger, conversation, exposed)
-        context = context_for(conversation, trigger, self._models[0], self._fixed_text)
+        context = context_for(conversation, trigger, self._models[0], self._measure, self._fixed_tokens)
         turn = Turn(
             id=trigger.turn_id,
             channel=trigger.channel,
@@ -234,10 +239,20 @@ class Engine:
             abandoned=self._abandoned,
         )
         result = await run_turn(turn, trigger, conversation, self._models, self._provider)
+        self._observe(result, context.weight)
         self._exposure.used(
             trigger.channel, {entry.call.name for entry in result.history if isinstance(entry.outcome, Succeeded)}
         )
         return result
+
+    def _observe(self, result: TurnResult, weight: Weight) -> None:
+        """What the leading model reported for the turn's first request corrects how its window is measured (S3.10a)."""
+        first = result.usage[0] if result.usage else None
+        if first is None or first.estimated or first.model != self._models[0].name:
+            return
+        cut = self._measure.observe(weight + Weight(self._fixed_tokens), first.input + first.cache_read + first.cache_write)
+        if cut is not None:
+            _log.warning("%s: %s.", first.model, cut)
 
     def _provider(self, model: Model, key: str) -> Provider:
         return Provider(model, key, self._transport, self._settings, clock=self._host.clock)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from turnkeeper.loop.history import exchanges_to_drop, heal, tokens_of
+from turnkeeper.loop.history import exchanges_to_drop, heal
+from turnkeeper.loop.window import Weight, WindowMeasure, weigh
 from turnkeeper.types.messages import Message, UserMessage
 
 
 class Context(Struct, frozen=True):
-    """What a turn begins with. `exchanges`: where in `messages` each exchange begins; the last is the trigger's."""
+    """What a turn begins with.
+
+    exchanges: where in `messages` each exchange begins; the last is the trigger's. weight: of all messages.
+    """
 
     messages: tuple[Message, ...]
     exchanges: tuple[int, ...]
+    weight: Weight
 
 
 class Conversation:
@@ -24,7 +29,7 @@ class Conversation:
     def __init__(self, exchanges: list[tuple[Message, ...]], turns: int) -> None:
         self._turns = turns
         self._exchanges: list[tuple[Message, ...]] = []
-        self._sizes: list[int] = []
+        self._weights: list[Weight] = []
         self.repairs: list[str] = []
         """What had to be mended in the history that was read, a sentence each (S15.1a)."""
         for exchange in exchanges:
@@ -32,17 +37,17 @@ class Conversation:
             self.repairs += healed.repairs
             self._append(healed.messages)
 
-    def context(self, trigger: UserMessage, window: int) -> Context:
-        """The conversation up to `trigger`, fitted into `window` tokens by leaving out whole exchanges, the oldest first."""
-        size = tokens_of(trigger)
-        drop = exchanges_to_drop([*self._sizes, size], window)
-        del self._exchanges[:drop], self._sizes[:drop]
+    def context(self, trigger: UserMessage, measure: WindowMeasure, tokens: int) -> Context:
+        """The conversation up to `trigger`, fitted into so many tokens by leaving out whole exchanges, the oldest first."""
+        own = weigh(trigger)
+        drop = exchanges_to_drop([measure.tokens(weight) for weight in [*self._weights, own]], tokens)
+        del self._exchanges[:drop], self._weights[:drop]
         messages: list[Message] = []
         starts: list[int] = []
         for exchange in [*self._exchanges, (trigger,)]:
             starts.append(len(messages))
             messages += exchange
-        return Context(tuple(messages), tuple(starts))
+        return Context(tuple(messages), tuple(starts), sum([*self._weights, own], Weight()))
 
     @property
     def begun(self) -> bool:
@@ -56,13 +61,13 @@ class Conversation:
     def clear(self) -> None:
         """Ends the context: `/new` (S2.6)."""
         self._exchanges.clear()
-        self._sizes.clear()
+        self._weights.clear()
 
     def _append(self, messages: tuple[Message, ...]) -> None:
         if not messages or not self._turns:
             return
         self._exchanges.append(messages)
-        self._sizes.append(sum(tokens_of(message) for message in messages))
+        self._weights.append(sum([weigh(message) for message in messages], Weight()))
         if len(self._exchanges) > self._turns:  # a large step, then a rest (S3.10b)
             drop = max(1, self._turns // 4)
-            del self._exchanges[:drop], self._sizes[:drop]
+            del self._exchanges[:drop], self._weights[:drop]

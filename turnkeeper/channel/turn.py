@@ -13,9 +13,9 @@ from turnkeeper.journal.events import Admitted, Ended, Thought
 from turnkeeper.loop.build_result import build_result
 from turnkeeper.loop.recorder import Recorder
 from turnkeeper.loop.turn import Turn
+from turnkeeper.loop.window import WindowMeasure
 from turnkeeper.providers.model import Model
 from turnkeeper.providers.provider import Provider
-from turnkeeper.providers.tokens import estimate_tokens
 from turnkeeper.tools.exposure import Exposed
 from turnkeeper.types.messages import UserMessage
 from turnkeeper.types.turn import EndName, TurnResult
@@ -85,11 +85,10 @@ def note_beginning(recorder: Recorder, trigger: Trigger, conversation: Conversat
         recorder.note(Thought(line))
 
 
-def context_for(conversation: Conversation, trigger: Trigger, model: Model, fixed_text: str) -> Context:
-    """The conversation as `model` can read it. `fixed_text`: what its requests hold besides (system prompt, tools)."""
-    window = model.traits.context_window
-    answer = model.max_output_tokens or window // _ANSWER_SHARE
-    return conversation.context(UserMessage(trigger.text), max(256, window - answer - estimate_tokens(fixed_text)))
+def context_for(conversation: Conversation, trigger: Trigger, model: Model, measure: WindowMeasure, fixed: int) -> Context:
+    """The conversation as `model` can read it. `fixed`: tokens of what its requests hold besides (system prompt, tools)."""
+    answer = model.max_output_tokens or measure.window // _ANSWER_SHARE
+    return conversation.context(UserMessage(trigger.text), measure, max(256, measure.window - answer - fixed))
 
 
 async def _deliver_rest(turn: Turn) -> None:

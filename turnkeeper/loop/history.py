@@ -9,13 +9,11 @@ from typing import assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from turnkeeper.providers.tokens import estimate_tokens
 from turnkeeper.types.messages import AssistantMessage, Message, ToolMessage, UserMessage
 
 LOST_RESULT = "The result is not known: the turn ended before this call was answered. It may or may not have had its effect."
 """What stands for the result of a call that has none."""
 
-_PICTURE_TOKENS = 1000
 _KEPT_SHARE = 0.6  # a trim cuts to this share of the window at once and then rests (S3.10b)
 
 
@@ -75,19 +73,6 @@ def _batch(message: AssistantMessage, results: list[ToolMessage], repairs: list[
             repairs.append(f"the call of {call.name} had no result and was given one that says so")
         answers.append(by_id.get(call.id) or ToolMessage(call.id, call.name, LOST_RESULT))
     return [message, *answers]
-
-
-def tokens_of(message: Message) -> int:
-    """About how many tokens a message takes of the window (S3.10a)."""
-    match message:
-        case UserMessage():
-            return 4 + estimate_tokens(message.text) + _PICTURE_TOKENS * len(message.pictures)
-        case AssistantMessage():
-            return 4 + estimate_tokens(message.text) + sum(8 + estimate_tokens(call.text) for call in message.calls)
-        case ToolMessage():
-            return 4 + estimate_tokens(message.content) + _PICTURE_TOKENS * len(message.pictures)
-        case _:
-            assert_never(message)
 
 
 def exchanges_to_drop(sizes: list[int], window: int) -> int:

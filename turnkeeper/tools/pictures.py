@@ -25,6 +25,11 @@ def read_picture(data: bytes) -> Picture | str:
     return Picture(data, media_type)
 
 
+def sides_of(picture: Picture) -> tuple[int, int] | None:
+    """Width and height in pixels, None where they can't be read."""
+    return _sides(picture.data, picture.media_type)
+
+
 def _media_type(data: bytes) -> str | None:
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
