@@ -9,7 +9,7 @@ MODEL ?=
 PIP_FLAGS := --disable-pip-version-check $(if $(CI),--quiet)
 
 .DEFAULT_GOAL := help
-.PHONY: help chat demo test check bench docs format clean
+.PHONY: help chat demo test check fuzz bench docs format clean
 
 help: ## list the chores
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | awk -F '\t' '{ printf "make %-8s %s\n", $$1, $$2 }'
@@ -49,6 +49,9 @@ check: $(DEV) ## style, types and the rooms' dependencies
 	@$(BIN)/ruff format --check .
 	@$(BIN)/pyright
 	@$(BIN)/lint-imports
+
+fuzz: $(DEV) ## a minute of broken answers for the parsers
+	@$(BIN)/python -m tests.providers.fuzzing 60
 
 bench: $(DEV) ## the engine against a bare reference, with ratios
 	@$(BIN)/python -m bench.run

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from turnkeeper.providers.classify import fault_in_stream, network_fault, protocol_fault
-from turnkeeper.providers.lenient import decode_json
+from turnkeeper.providers.lenient import decode_json, without_halves
 from turnkeeper.providers.reasoning_tags import ReasoningTags
 from turnkeeper.providers.sse import COMMENT, SseParser, TooLargeError
 from turnkeeper.types.faults import Fault
@@ -164,7 +164,7 @@ class AnswerParser:
 
     def _add_reasoning(self, text: str, events: list[StreamEvent]) -> None:
         if text:
-            text = text if text.isascii() or _HALF.search(text) is None else whole_characters(text)
+            text = text if text.isascii() or _HALF.search(text) is None else without_halves(text)
             self._reasoning.append(text)
             events.append(ReasoningDelta(text))
 
@@ -185,7 +185,7 @@ class AnswerParser:
         """Joins surrogate pairs that a server split over two deltas; a half without its other half becomes U+FFFD."""
         text = self._half + text
         self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-        return whole_characters(text[:-1] if self._half else text)
+        return without_halves(text[:-1] if self._half else text)
 
     def _not_read(self, data: bytes) -> None:
         """Data that is no event of this family: ignored, but quoted where nothing better came."""
@@ -224,11 +224,6 @@ def add_text(text: str, events: list[StreamEvent]) -> None:
         events[-1] = TextDelta(events[-1].text + text)
     else:
         events.append(TextDelta(text))
-
-
-def whole_characters(text: str) -> str:
-    """The text with surrogate pairs joined, and with U+FFFD for halves without their other half."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _is_json(body: bytes) -> bool:

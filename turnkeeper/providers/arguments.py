@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
+from turnkeeper.providers.lenient import without_halves
 from turnkeeper.types.calls import Arguments, Invalid, Parsed, ToolCall, Truncated
 
 _NOTHING = ("", "null")
@@ -18,16 +19,17 @@ def read_call(call_id: str, name: str, text: str, *, ended: bool) -> ToolCall:
     Where the text is not itself the one object that was read out of it (nothing at all, or the last of several), the call
     keeps that object's text: what is sent back to a server is always one object.
     """
+    text = without_halves(text)
     stripped = text.strip()
     try:
-        value: object = msgspec.json.decode(stripped.encode("utf-8", "surrogatepass")) if stripped not in _NOTHING else None
+        value: object = msgspec.json.decode(stripped) if stripped not in _NOTHING else None
     except (msgspec.DecodeError, RecursionError):
         value = None
     if isinstance(value, dict):
-        return ToolCall(call_id, name, stripped, Parsed(cast(dict[str, Any], value)))
+        return ToolCall(call_id, without_halves(name), stripped, Parsed(cast(dict[str, Any], value)))
     arguments = read_arguments(text, ended=ended)
     kept = msgspec.json.encode(arguments.value).decode() if isinstance(arguments, Parsed) else text
-    return ToolCall(call_id, name, kept, arguments)
+    return ToolCall(call_id, without_halves(name), kept, arguments)
 
 
 def read_arguments(text: str, *, ended: bool) -> Arguments:

@@ -21,7 +21,7 @@ from turnkeeper.providers.anthropic.wire import Delta, Event, decode_event, deco
 from turnkeeper.providers.arguments import read_call
 from turnkeeper.providers.counts import list_of, table_of, text_of
 from turnkeeper.providers.finish import finish_reason
-from turnkeeper.providers.lenient import decode_json
+from turnkeeper.providers.lenient import decode_json, without_halves
 from turnkeeper.types.calls import Parsed
 from turnkeeper.types.faults import Fault
 from turnkeeper.types.stream import (
@@ -257,11 +257,11 @@ class MessagesParser(AnswerParser):
             made = dict(block.data)
             match block.kind:
                 case "text":
-                    made["text"] = "".join(block.texts)
+                    made["text"] = without_halves("".join(block.texts))
                     if not made["text"].strip():
                         continue
                 case "thinking":
-                    made |= {"thinking": "".join(block.thinking), "signature": "".join(block.signature)}
+                    made |= {"thinking": without_halves("".join(block.thinking)), "signature": "".join(block.signature)}
                     if not made["signature"]:
                         continue  # no server takes thinking that nobody signed
                 case "":

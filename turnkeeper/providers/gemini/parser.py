@@ -20,7 +20,7 @@ from turnkeeper.providers.finish import finish_reason
 from turnkeeper.providers.gemini.arguments import PathArguments
 from turnkeeper.providers.gemini.usage import read_usage
 from turnkeeper.providers.gemini.wire import Candidate, Chunk, FunctionCall, Part, decode_chunk
-from turnkeeper.providers.lenient import decode_json
+from turnkeeper.providers.lenient import decode_json, without_halves
 from turnkeeper.types.calls import Invalid, Parsed, ToolCall, Truncated
 from turnkeeper.types.faults import Fault
 from turnkeeper.types.stream import (
@@ -150,7 +150,7 @@ class GeminiParser(AnswerParser):
 
     def _close_part(self) -> None:
         if self._texts:
-            self._parts[-1]["text"] = "".join(self._texts)
+            self._parts[-1]["text"] = without_halves("".join(self._texts))
             self._texts = []
 
     # Calls
