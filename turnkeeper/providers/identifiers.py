@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from hashlib import blake2b
 from typing import Literal, TypeAlias
 
@@ -29,6 +30,19 @@ def fit_call_id(original: str, ids: CallIds = "usual") -> str:
     """The call's id as this server takes it: the original where that fits."""
     shape, length = _SHAPES[ids]
     return original if shape.fullmatch(original) else _digest(original, length)
+
+
+def unique_call_id(said: str, taken: Collection[str], prefix: str) -> str:
+    """The id that the server gave a call, where it gave one that no other call has; else one of ours (S4.6).
+
+    prefix: what ids of ours begin with, unique to the pass, so that they are unique in the turn.
+    """
+    if said and said not in taken:
+        return said
+    number = len(taken)
+    while f"{prefix}{number}" in taken:
+        number += 1
+    return f"{prefix}{number}"
 
 
 def fit_tool_name(original: str) -> str:

@@ -21,6 +21,7 @@ from turnkeeper.providers.anthropic.wire import Delta, Event, decode_event, deco
 from turnkeeper.providers.arguments import read_call
 from turnkeeper.providers.counts import list_of, table_of, text_of
 from turnkeeper.providers.finish import finish_reason
+from turnkeeper.providers.identifiers import unique_call_id
 from turnkeeper.providers.lenient import decode_json, without_halves
 from turnkeeper.types.calls import Parsed
 from turnkeeper.types.faults import Fault
@@ -181,9 +182,8 @@ class MessagesParser(AnswerParser):
 
     def _begin_call(self, block: _Block, events: list[StreamEvent]) -> None:
         block.position = len(self._calls)
-        said_id = text_of(block.data.get("id"))
-        unique = said_id and all(one.call_id != said_id for one in self._calls)
-        block.call_id = said_id if unique else f"{self.options.id_prefix}{block.position}"
+        taken = [one.call_id for one in self._calls]
+        block.call_id = unique_call_id(text_of(block.data.get("id")), taken, self.options.id_prefix)
         self._calls.append(block)
         events.append(ToolCallStarted(block.position, block.call_id, text_of(block.data.get("name"))))
 

@@ -55,36 +55,31 @@ class PathArguments:
         if steps is None:
             self.problem = f"The arguments have the path {path[:80]!r}, which names no place in an object."
             return
-        at: Any = self.value
-        for place, step in enumerate(steps):
-            last = place == len(steps) - 1
-            empty: object = value if last else [] if isinstance(steps[place + 1], int) else {}
-            following = _enter(at, step, empty, replace=last)
-            if following is None and not last:
-                self.problem = f"The arguments have the path {path[:80]!r}, which contradicts another one."
-                return
-            at = following
+        at: object = self.value
+        try:
+            for step, following in zip(steps, [*steps[1:], None], strict=True):
+                last = following is None
+                at = _enter(at, step, value if last else [] if isinstance(following, int) else {}, replace=last)
+        except LookupError:
+            self.problem = f"The arguments have the path {path[:80]!r}, which contradicts another one."
 
 
 def _enter(at: object, step: str | int, empty: object, *, replace: bool) -> object:
-    """What stands at `step` of `at`, made to be `empty` where nothing stands there, or where it is to be replaced."""
+    """What stands at `step` of `at`, made to be `empty` where nothing stands there, or where it is to be replaced.
+
+    Raises LookupError where there is no such place.
+    """
     if isinstance(at, dict) and isinstance(step, str):
         table = cast(dict[str, Any], at)
         if replace:
             table[step] = empty
         return table.setdefault(step, empty)
-    if isinstance(at, list) and isinstance(step, int):
-        items = cast(list[Any], at)
-        if step > len(items) + _WIDEST_GAP:
-            return None
-        while len(items) < step:
-            items.append(None)
-        if step == len(items):
-            items.append(empty)
-        elif replace or items[step] is None:
+    if isinstance(at, list) and isinstance(step, int) and step <= len(items := cast(list[Any], at)) + _WIDEST_GAP:
+        items += [None] * (step + 1 - len(items))
+        if replace or items[step] is None:
             items[step] = empty
         return items[step]
-    return None
+    raise LookupError
 
 
 def _steps(path: str) -> list[str | int] | None:

@@ -20,6 +20,7 @@ from turnkeeper.providers.finish import finish_reason
 from turnkeeper.providers.gemini.arguments import PathArguments
 from turnkeeper.providers.gemini.usage import read_usage
 from turnkeeper.providers.gemini.wire import Candidate, Chunk, FunctionCall, Part, decode_chunk
+from turnkeeper.providers.identifiers import unique_call_id
 from turnkeeper.providers.lenient import decode_json, without_halves
 from turnkeeper.types.calls import Invalid, Parsed, ToolCall, Truncated
 from turnkeeper.types.faults import Fault
@@ -37,18 +38,17 @@ from turnkeeper.types.stream import (
 
 FAMILY = "gemini"
 _MALFORMED = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE", "MISSING_THOUGHT_SIGNATURE")
-_NAME_IN_MESSAGE = re.compile(r"(?:default_api\.)?([A-Za-z_][\w.-]{0,63})\s*\(")
+_NAME_IN_MESSAGE = re.compile(r"\b(?!print\b)(?:default_api\.)?([A-Za-z_][\w-]{0,63})\s*\(")
 
 
 class _Call:
-    """A call of the answer. `open`: its arguments are still coming. `part`: its place among the answer's parts."""
+    """A call of the answer. `open`: its arguments are still coming."""
 
-    __slots__ = ("arguments", "id", "name", "open", "part", "paths")
+    __slots__ = ("arguments", "id", "name", "open", "paths")
 
-    def __init__(self, call_id: str, name: str, part: int) -> None:
+    def __init__(self, call_id: str, name: str) -> None:
         self.id = call_id
         self.name = name
-        self.part = part
         self.arguments: dict[str, Any] = {}
         self.paths: PathArguments | None = None
         self.open = False
@@ -172,7 +172,6 @@ class GeminiParser(AnswerParser):
 
     def _begin_call(self, said: FunctionCall, signature: str | None, events: list[StreamEvent]) -> _Call:
         position = len(self._calls)
-        unique = said.id and all(one.id != said.id for one in self._calls)
         name = said.name or ""
         part: dict[str, Any] = {"functionCall": {"name": name} | ({"id": said.id} if said.id else {})}
         if said.id:
@@ -181,7 +180,7 @@ class GeminiParser(AnswerParser):
             part["thoughtSignature"] = signature
             self._signed = True
         self._keep(part)
-        call = _Call(said.id if unique and said.id else f"{self.options.id_prefix}{position}", name, len(self._parts) - 1)
+        call = _Call(unique_call_id(said.id or "", [one.id for one in self._calls], self.options.id_prefix), name)
         self._calls.append(call)
         events.append(ToolCallStarted(position, call.id, name))
         return call
@@ -230,7 +229,7 @@ class GeminiParser(AnswerParser):
     def _malformed(self) -> list[StreamEvent]:
         """The server could not read the model's own call: a failure that the model is told of, and can mend."""
         found = _NAME_IN_MESSAGE.search(self._message)
-        name = found.group(1).removeprefix("default_api.") if found else "malformed_call"
+        name = found.group(1) if found else "malformed_call"
         problem = f"The call could not be read ({self._said}: {self._message[:200] or 'no more was said'})."
         call = ToolCall(
             f"{self.options.id_prefix}0", name, "", Invalid(f"{problem} Call an offered tool, with one JSON object.")

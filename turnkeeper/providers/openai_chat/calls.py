@@ -13,6 +13,7 @@ from __future__ import annotations
 from msgspec.json import encode
 
 from turnkeeper.providers.arguments import is_whole_object, read_call
+from turnkeeper.providers.identifiers import unique_call_id
 from turnkeeper.providers.openai_chat.wire import CallDelta, Function
 from turnkeeper.types.stream import StreamEvent, ToolCallArguments, ToolCallReady, ToolCallStarted
 
@@ -121,8 +122,7 @@ class CallAssembler:
     def _begin(self, fragment: CallDelta, name: str) -> _OpenCall:
         position = len(self._calls)
         said_id = fragment.id or ""
-        unique = said_id and all(call.id != said_id for call in self._calls)
-        call = _OpenCall(position, said_id, said_id if unique else f"{self._prefix}{position}", name)
+        call = _OpenCall(position, said_id, unique_call_id(said_id, [one.id for one in self._calls], self._prefix), name)
         self._calls.append(call)
         if said_id:
             self._by_said_id[said_id] = call

@@ -17,6 +17,7 @@ from turnkeeper.providers.answer import AnswerOptions, AnswerParser
 from turnkeeper.providers.arguments import read_call
 from turnkeeper.providers.counts import list_of, table_of, text_of
 from turnkeeper.providers.finish import finish_reason
+from turnkeeper.providers.identifiers import unique_call_id
 from turnkeeper.providers.lenient import decode_json
 from turnkeeper.providers.openai_responses.usage import read_usage
 from turnkeeper.providers.openai_responses.wire import Event, decode_event, decode_text
@@ -154,9 +155,8 @@ class ResponsesParser(AnswerParser):
 
     def _begin_call(self, item: _Item, events: list[StreamEvent]) -> None:
         item.position = len(self._calls)
-        said_id = text_of(item.data.get("call_id"))
-        unique = said_id and all(one.call_id != said_id for one in self._calls)
-        item.call_id = said_id if unique else f"{self.options.id_prefix}{item.position}"
+        taken = [one.call_id for one in self._calls]
+        item.call_id = unique_call_id(text_of(item.data.get("call_id")), taken, self.options.id_prefix)
         self._calls.append(item)
         events.append(ToolCallStarted(item.position, item.call_id, text_of(item.data.get("name"))))
 
