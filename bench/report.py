@@ -71,7 +71,7 @@ def print_figure(figure: Figure) -> None:
     verdict = "met" if figure.met else "MISSED"
     beside = f" ({figure.beside})" if figure.beside else ""
     said = f"{figure.value:.3g} {figure.unit}{beside}, target {figure.target:g} {figure.unit}"
-    print(f"{figure.name:<11}{figure.title}: {said}  {verdict}")
+    print(f"{figure.name:<23}{figure.title}: {said}  {verdict}")
 
 
 def all_met(report: Report) -> bool:

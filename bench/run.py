@@ -11,13 +11,14 @@ from pathlib import Path
 
 from bench import measure, report
 from bench.figures import Figure
+from bench.parsing import measure_parsers
 from bench.processes import BenchError, ServerProcess
 from bench.report import Report
 from bench.scenarios import Scenario, all_scenarios
 from bench.worker import SideName
 
 ROWS = ("text", "passes", "long", "arguments", "many", "burst", "effectful")
-FIGURES = ("import", "memory")
+FIGURES = ("import", "memory", "parse")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -59,8 +60,9 @@ def _measure(server: ServerProcess, options: argparse.Namespace) -> int:
         sys.stdout.flush()
     print()
     for name in _chosen(FIGURES, options.only):
-        made.figures.append(_figure(server, name, effort))
-        report.print_figure(made.figures[-1])
+        for figure in _figures(server, name, effort):
+            made.figures.append(figure)
+            report.print_figure(figure)
         sys.stdout.flush()
     if options.json:
         options.json.write_bytes(report.as_json(made))
@@ -68,10 +70,14 @@ def _measure(server: ServerProcess, options: argparse.Namespace) -> int:
     return 1 if wrong or (options.strict and not report.all_met(made)) else 0
 
 
-def _figure(server: ServerProcess, name: str, effort: measure.Effort) -> Figure:
-    if name == "memory":
-        return measure.measure_memory(server, all_scenarios()["held"], effort)
-    return measure.measure_import(effort)
+def _figures(server: ServerProcess, name: str, effort: measure.Effort) -> list[Figure]:
+    match name:
+        case "memory":
+            return [measure.measure_memory(server, all_scenarios()["held"], effort)]
+        case "parse":
+            return measure_parsers(effort.repetitions)
+        case _:
+            return [measure.measure_import(effort)]
 
 
 def _chosen(names: tuple[str, ...], only: list[str] | None) -> list[str]:

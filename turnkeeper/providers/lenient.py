@@ -46,6 +46,9 @@ def _fit(value: dict[str, Any], kind: type[_S]) -> _S:
             if field.type is str or str in get_args(field.type) or field.type is Any:
                 fields[field.name] = part if field.name in _STREAMED else without_halves(part)
             continue
+        if field.type is msgspec.Raw:
+            fields[field.name] = msgspec.Raw(msgspec.json.encode(without_halves(part)))
+            continue
         one, many = _structs_of(field.type)
         if one is not None and isinstance(part, dict):
             fields[field.name] = _fit(cast(dict[str, Any], part), one)

@@ -70,6 +70,11 @@ class SseParser:
             self._hold(self._tail, last)
         return self._read(lines)
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is open: the next byte begins a new event."""
+        return self._started and not (self._tail or self._data or self._name or self._skip_lf)
+
     def whole(self, data: bytes) -> list[bytes] | None:
         """The data of each event in `data`, where it is nothing but whole events of one data line each, and nothing is open.
 

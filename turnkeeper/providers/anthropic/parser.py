@@ -39,6 +39,8 @@ from turnkeeper.types.stream import (
 )
 
 FAMILY = "anthropic"
+_PLAIN = b"event: content_block_delta\ndata: "
+_PLAIN_BYTES = len(_PLAIN)
 _NEUTRAL = ("text", "tool_use")  # blocks that the neutral message says as well
 
 
@@ -72,8 +74,8 @@ class MessagesParser(AnswerParser):
         self._blocks: dict[int, _Block] = {}
         self._calls: list[_Block] = []
         self._said: str | None = None  # the stop reason
-        self._text_block = -1  # the index of a text block that is open: the hot path
-        self._shown: list[str] = []  # visible text of this message, as it came
+        self._text_block = -1  # the index of a text block that is open, for the hot path
+        self._open_texts: list[str] = []  # the texts of that block
         self._resaid = ""  # text of a message before this one, as far as this one has not said it again
 
     @property
@@ -83,20 +85,24 @@ class MessagesParser(AnswerParser):
 
     # Events
 
+    def _plain_text(self, data: bytes) -> str:
+        if self._text_block < 0 or self._resaid or not data.startswith(_PLAIN):
+            return ""
+        if data.find(b"\n", _PLAIN_BYTES) != len(data) - 2 or data[-1] != 0x0A or len(data) > self.options.max_event_bytes:
+            return ""
+        try:
+            plain = decode_text(data[_PLAIN_BYTES:-2])
+        except (DecodeError, RecursionError):
+            return ""
+        text = plain.delta.text
+        if plain.index != self._text_block or "<" in text or text[-1:] == "`":
+            return ""
+        self._open_texts.append(text)
+        return text
+
     def _read_event(self, name: bytes, data: bytes, events: list[StreamEvent]) -> None:
         if self.over:
             return
-        if self._text_block >= 0:
-            try:
-                plain = decode_text(data)
-            except (DecodeError, RecursionError):
-                pass
-            else:
-                if plain.index == self._text_block:
-                    self._chunks += 1
-                    self._blocks[plain.index].texts.append(plain.delta.text)
-                    self._say(plain.delta.text, events)
-                    return
         event = decode_event(data)
         if event is None:
             self._not_read(data)
@@ -156,8 +162,8 @@ class MessagesParser(AnswerParser):
                 return
             if self._blocks:
                 events.append(StartedOver())
-                self._resaid = "".join(self._shown)
-            self._blocks, self._calls, self._reasoning, self._shown, self._text_block = {}, [], [], [], -1
+                self._resaid = self._resaid or self._said_so_far()
+            self._blocks, self._calls, self._reasoning, self._text_block = {}, [], [], -1
         self._message_id = message_id
         self._usage.opening(message.get("usage"))
 
@@ -165,6 +171,7 @@ class MessagesParser(AnswerParser):
         place = len(self._blocks) if index is None else index
         block = self._blocks[place] = _Block(data)
         self._text_block = place if block.kind == "text" else -1
+        self._open_texts = block.texts
         match block.kind:
             case "text":
                 text = text_of(data.get("text"))
@@ -210,15 +217,17 @@ class MessagesParser(AnswerParser):
 
     def _say(self, text: str, events: list[StreamEvent]) -> None:
         """Visible text; what a message that began anew says again of the one before is left out."""
-        self._shown.append(text)
         if self._resaid:
-            said = "".join(self._shown)
+            said = self._said_so_far()
             if self._resaid.startswith(said):
                 return
             text = said.removeprefix(self._resaid)
             self._resaid = ""
         if text:
             self._add_text(text, events)
+
+    def _said_so_far(self) -> str:
+        return "".join(["".join(self._blocks[index].texts) for index in sorted(self._blocks)])
 
     # The end
 

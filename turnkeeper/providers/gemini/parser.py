@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from msgspec import to_builtins
+from msgspec import DecodeError, Raw, to_builtins
 from msgspec.json import encode
 
 from turnkeeper.providers.answer import AnswerOptions, AnswerParser
@@ -19,7 +19,7 @@ from turnkeeper.providers.counts import list_of, text_of
 from turnkeeper.providers.finish import finish_reason
 from turnkeeper.providers.gemini.arguments import PathArguments
 from turnkeeper.providers.gemini.usage import read_usage
-from turnkeeper.providers.gemini.wire import Candidate, Chunk, FunctionCall, Part, decode_chunk
+from turnkeeper.providers.gemini.wire import Candidate, Chunk, FunctionCall, Part, decode_chunk, decode_plain, decode_raw
 from turnkeeper.providers.identifiers import unique_call_id
 from turnkeeper.providers.lenient import decode_json, without_halves
 from turnkeeper.types.calls import Invalid, Parsed, ToolCall, Truncated
@@ -67,7 +67,7 @@ class GeminiParser(AnswerParser):
         self._message = ""  # beside the finish reason
         self._blocked = ""  # why the prompt was refused
         self._candidates = 0
-        self._usage: dict[str, Any] | None = None
+        self._usage: Raw | None = None  # the last one, undecoded: it comes with each chunk
 
     @property
     def call_in_progress(self) -> str | None:
@@ -75,6 +75,26 @@ class GeminiParser(AnswerParser):
         return self._calls[-1].name if self._calls else None
 
     # Chunks
+
+    def _plain_text(self, data: bytes) -> str:
+        if data[:6] != b"data: " or data.find(b"\n") != len(data) - 2 or data[-1] != 0x0A:
+            return ""
+        try:
+            chunk = decode_plain(data[6:-2])
+        except (DecodeError, RecursionError):
+            return ""
+        if not self._texts or len(chunk.candidates) != 1 or len(data) > self.options.max_event_bytes:
+            return ""
+        candidate = chunk.candidates[0]
+        if len(candidate.content.parts) != 1 or candidate.finish_reason or candidate.index:
+            return ""
+        text = candidate.content.parts[0].text
+        if "<" in text or text[-1:] == "`":
+            return ""
+        self._texts.append(text)
+        if chunk.usage_metadata:
+            self._usage = chunk.usage_metadata
+        return text
 
     def _read_event(self, name: bytes, data: bytes, events: list[StreamEvent]) -> None:
         if self.over or data.strip() == b"[DONE]":
@@ -201,9 +221,10 @@ class GeminiParser(AnswerParser):
         events: list[StreamEvent] = []
         self._close_text(events)
         self._close_part()
-        usage = read_usage(self._usage)
+        said = decode_raw(self._usage)
+        usage = read_usage(said)
         if usage is not None:
-            events.append(UsageReported(usage, self._usage or {}))
+            events.append(UsageReported(usage, said))
         reason = finish_reason(self._said)
         if self._fault is not None:
             return [*events, Finished(reason, self._said)] if reason else events

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
-from turnkeeper.providers.lenient import decode_leniently
+from turnkeeper.providers.counts import table_of
+from turnkeeper.providers.lenient import decode_json, decode_leniently
 
 
 class FunctionCall(Struct, rename="camel", omit_defaults=True):
@@ -51,10 +52,42 @@ class Chunk(Struct, rename="camel"):
     """One event of the stream, or a whole answer."""
 
     candidates: list[Candidate] | None = None
-    usage_metadata: dict[str, Any] | None = None
+    usage_metadata: Raw = Raw(b"")
     prompt_feedback: dict[str, Any] | None = None
     error: Any = None
 
+
+class PlainPart(Struct, forbid_unknown_fields=True):
+    """A part of text and nothing else."""
+
+    text: str
+
+
+class PlainContent(Struct):
+    """Such parts."""
+
+    parts: list[PlainPart]
+
+
+class PlainCandidate(Struct, rename="camel"):
+    """A candidate of such content."""
+
+    content: PlainContent
+    finish_reason: str | None = None
+    index: int | None = None
+
+
+class PlainChunk(Struct, rename="camel"):
+    """The chunk that nearly all chunks are; whatever does not fit it is read as a `Chunk`."""
+
+    candidates: list[PlainCandidate]
+    usage_metadata: Raw = Raw(b"")
+    prompt_feedback: None = None
+    error: None = None
+
+
+decode_plain = msgspec.json.Decoder(PlainChunk).decode
+"""The chunk in `data`; raises msgspec.DecodeError where it is any but a plain one."""
 
 _decoder = msgspec.json.Decoder(Chunk)
 
@@ -65,3 +98,8 @@ def decode_chunk(data: bytes) -> Chunk | None:
         return _decoder.decode(data)
     except (msgspec.DecodeError, RecursionError):
         return decode_leniently(data, Chunk)
+
+
+def decode_raw(raw: Raw | None) -> dict[str, Any]:
+    """The JSON object kept undecoded in `raw`; an empty one for none."""
+    return table_of(decode_json(bytes(raw))) if raw else {}

@@ -47,6 +47,19 @@ class Token(Struct):
     statusCode: int | None = None  # noqa: N815
 
 
+class PlainToken(Struct):
+    """The event that nearly all events are; whatever does not fit it is read as a `Token`."""
+
+    token: str
+    final: bool = False
+    finish: None = None
+    error: None = None
+    message: None = None
+
+
+decode_plain = msgspec.json.Decoder(PlainToken).decode
+"""The token in `data`; raises msgspec.DecodeError where it is any but a plain one."""
+
 _decoder = msgspec.json.Decoder(Token)
 
 
@@ -73,6 +86,19 @@ class NovelParser(AnswerParser):
     def call_in_progress(self) -> str | None:
         """Never: this family has no tool calls."""
         return None
+
+    def _plain_text(self, data: bytes) -> str:
+        if not self._in_line or self._held or data[:6] != b"event:" or data[-2:] != b"\n\n" or b"\r" in data:
+            return ""
+        begin = data.find(b"\ndata:")
+        if begin < 0 or data.find(b"\n", begin + 6) != len(data) - 2 or len(data) > self.options.max_event_bytes:
+            return ""
+        try:
+            plain = decode_plain(data[begin + 6 : -2])
+        except (msgspec.DecodeError, RecursionError):
+            return ""
+        text = plain.token
+        return "" if plain.final or "\n" in text or "<" in text or text[-1:] == "`" else text
 
     def _read_event(self, name: bytes, data: bytes, events: list[StreamEvent]) -> None:
         if self.over:

@@ -49,6 +49,15 @@ class ChatParser(AnswerParser):
 
     # Events of a stream
 
+    def _plain_text(self, data: bytes) -> str:
+        if data[:6] != b"data: " or data.find(b"\n") != len(data) - 2 or len(data) > self.options.max_event_bytes:
+            return ""
+        text = _text_of_plain(data[6:-2]) if data[-1] == 0x0A else ""
+        if text:
+            self._texts.append(text)
+            self._text_chars += len(text)
+        return text
+
     def _read_stream(self, data: bytes) -> list[StreamEvent]:
         events: list[StreamEvent] = []
         whole = self._sse.whole(data)
@@ -61,7 +70,7 @@ class ChatParser(AnswerParser):
             return events
         texts: list[str] = []  # of plain text chunks in a row: the hot path, which makes one event of a network read
         for chunk in whole:
-            text = _plain_text(chunk) if self._tags.idle and not self._half else ""
+            text = _text_of_plain(chunk) if self._tags.idle and not self._half else ""
             if text and not self.over:
                 texts.append(text)
             else:
@@ -220,7 +229,7 @@ class ChatParser(AnswerParser):
         return self._calls.last_name if len(self._calls) else None
 
 
-def _plain_text(data: bytes) -> str:
+def _text_of_plain(data: bytes) -> str:
     """The text of a chunk that says nothing else, and that can be no part of a tag; "" for any other chunk."""
     try:
         chunk = decode_plain(data)

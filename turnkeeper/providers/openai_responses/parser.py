@@ -36,6 +36,8 @@ from turnkeeper.types.stream import (
 )
 
 FAMILY = "openai-responses"
+_PLAIN = b"event: response.output_text.delta\ndata: "
+_PLAIN_BYTES = len(_PLAIN)
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 
 
@@ -78,20 +80,28 @@ class ResponsesParser(AnswerParser):
 
     # Events
 
+    def _plain_text(self, data: bytes) -> str:
+        if not data.startswith(_PLAIN) or data.find(b"\n", _PLAIN_BYTES) != len(data) - 2 or data[-1] != 0x0A:
+            return ""
+        try:
+            plain = decode_text(data[_PLAIN_BYTES:-2])
+        except (DecodeError, RecursionError):
+            return ""
+        text = plain.delta
+        item = self._items.get(plain.output_index)
+        if item is None or "<" in text or text[-1:] == "`" or len(data) > self.options.max_event_bytes:
+            return ""
+        item.texts.append(text)
+        return text
+
     def _read_event(self, name: bytes, data: bytes, events: list[StreamEvent]) -> None:
         if self.over:
             return
-        try:
-            plain = decode_text(data)
-        except (DecodeError, RecursionError):
-            event = decode_event(data)
-            if event is None:
-                self._not_read(data)
-            else:
-                self._read_one(event, data, events)
-            return
-        self._chunks += 1
-        self._say(self._items.get(plain.output_index) or self._item(plain.output_index, "message"), plain.delta, events)
+        event = decode_event(data)
+        if event is None:
+            self._not_read(data)
+        else:
+            self._read_one(event, data, events)
 
     def _read_one(self, event: Event, data: bytes, events: list[StreamEvent]) -> None:
         kind = event.type
