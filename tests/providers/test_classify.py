@@ -32,7 +32,7 @@ def said(message: str, code: str | None = None, kind: str | None = None) -> dict
 
 ANSWERS = [
     (401, said("Incorrect API key provided: sk-...", "invalid_api_key"), "auth", "key"),
-    (401, b"<html>Unauthorized</html>", "auth", "key"),
+    (401, b"<html>Unauthorized</html>", "auth", "network"),
     (403, said("You have insufficient permissions"), "permission", "key"),
     (429, said("Rate limit reached for gpt-x", "rate_limit_exceeded"), "rate_limit", "key"),
     (429, said("You exceeded your current quota", "insufficient_quota"), "quota_exhausted", "key"),
@@ -101,8 +101,8 @@ def test_the_time_that_a_server_names_is_read_in_every_form(text: str, seconds: 
 
 
 def test_milliseconds_go_before_seconds() -> None:
-    assert retry_after_s({"retry-after-ms": "250", "retry-after": "9"}, NOW) == 0.25
-    assert retry_after_s({}, NOW) is None
+    assert retry_after_s({"retry-after-ms": "250", "retry-after": "9"}, "", NOW) == 0.25
+    assert retry_after_s({}, "", NOW) is None
 
 
 async def failure(url: str) -> str:

@@ -13,7 +13,6 @@ from turnkeeper.providers.classify import fault_of_answer
 from turnkeeper.providers.model import Model
 from turnkeeper.providers.openai_chat.parser import ChatParser
 from turnkeeper.providers.openai_chat.request import RequestWriter
-from turnkeeper.providers.retry_after import retry_after_s
 from turnkeeper.providers.transport import Answer, HttpRequest, Transport
 from turnkeeper.settings import Settings
 from turnkeeper.types.messages import Prompt
@@ -94,9 +93,7 @@ class Provider:
             return answer
         async with answer:
             body = await answer.read_error()
-        headers = answer.headers
-        wait_s = retry_after_s(headers, self._clock())
-        raise ProviderError(fault_of_answer(answer.status, headers, body, where=request.where, retry_after_s=wait_s))
+        raise ProviderError(fault_of_answer(answer.status, answer.headers, body, where=request.where, now=self._clock()))
 
     def parser(self, content_type: str, id_prefix: str) -> Parser:
         """A parser for one answer. `id_prefix`: unique in the turn, for call ids made by us."""
