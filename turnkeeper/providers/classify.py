@@ -85,7 +85,8 @@ def _meaning(status: int | None, codes: tuple[str, ...], read: ErrorBody) -> Mea
 
 
 def _speaks(row: Row, at: int | None, said: str) -> bool:
-    return row.words is not None and (at is None or at in row.at) and row.words.search(said) is not None
+    counts = row.unplaced if at is None else at in row.at
+    return counts and row.words is not None and row.words.search(said) is not None
 
 
 def _of_relay(meaning: Meaning) -> Meaning:

@@ -30,6 +30,7 @@ _ITEMS = 8  # of a list that are looked at
 _QUOTED = 300  # characters of a server's words that are kept
 _BLANKS = b"\xef\xbb\xbf \t\r\n"  # and a byte order mark
 _PRINTED_CODE = re.compile(r"""['"](?:code|type|status)['"]\s*:\s*['"]([\w.-]{3,60})['"]""")
+_ECHO = re.compile(r"""['"]input['"]: """)  # from here on a printed pydantic error quotes the conversation
 _MARKUP = re.compile(r"<(script|style)\b.*?(?:</\1>|\Z)|<!--.*?-->|<[^>]*>", re.DOTALL | re.IGNORECASE)
 _SHAPES = Redactor()  # S16.2a: by shape here, by value where the configured keys are known
 
@@ -39,7 +40,7 @@ class ErrorBody(Struct, frozen=True):
 
     codes: names that it gives the error, in lower case, the outermost first.
     said: all of its messages, the outermost first, not yet fit to be shown: see `one_line`.
-    status: the status that the body names, or None.
+    status: the status that the body names, the innermost of several, or None.
     relayed: the error is that of a maker behind the server that answered.
     value: the body with the JSON in its strings read, or its text.
     """
@@ -124,12 +125,17 @@ class _Notes:
         found = _embedded(text)
         if found is None:
             self.codes += [code.lower() for code in _PRINTED_CODE.findall(text[:_LONGEST])]
-            self.messages.append(text[:_LONGEST].strip())
+            self.messages.append(_ECHO.split(text[:_LONGEST])[0].strip())
             return text
         before, inner = found
+        known = len(self.messages)
+        opened = self.walk(inner, depth + 1)
+        if len(self.messages) == known:  # no error in there: the text only quotes some JSON
+            self.messages.append(text[:_LONGEST].strip())
+            return text
+        self.messages.insert(known, before)
         self.relayed = self.relayed or bool(before)
-        self.messages.append(before)
-        return [before, self.walk(inner, depth + 1)]
+        return [before, opened]
 
     def _table(self, table: dict[Any, Any], depth: int) -> object:
         named = {str(name).lower(): value for name, value in list(table.items())[:64]}
@@ -152,10 +158,8 @@ class _Notes:
             code = named.get(name)
             if isinstance(code, str) and code.lower() not in _NO_CODES:
                 self.codes.append(code[:100].lower())
-        for name in _STATUSES:
-            status = _status(named.get(name))
-            if self.status is None and status is not None:
-                self.status = status
+        stated = (status for name in _STATUSES if (status := _status(named.get(name))) is not None)
+        self.status = next(stated, self.status)
 
 
 def _embedded(text: str) -> tuple[str, object] | None:

@@ -28,19 +28,24 @@ class Meaning(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """A row of the table: it fits by one of `codes`, or by `words` where the status is one of `at` or is not known."""
+    """A row of the table.
+
+    codes: it fits by any of them. words: it also fits by these, where the status is one of `at`.
+    unplaced: the words also count where no status is known, as inside a stream.
+    """
 
     meaning: Meaning
     codes: frozenset[str] = frozenset()
     words: re.Pattern[str] | None = None
     at: frozenset[int] = frozenset()
+    unplaced: bool = True
 
 
-def _row(meaning: Meaning, *, codes: str = "", words: str = "", at: str = "") -> Row:
+def _row(meaning: Meaning, *, codes: str = "", words: str = "", at: str = "", unplaced: bool = True) -> Row:
     """A row as it is written below: codes and statuses with blanks between them, words one pattern a line."""
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     pattern = re.compile("|".join(lines), re.IGNORECASE) if lines else None
-    return Row(meaning, frozenset(codes.split()), pattern, frozenset(int(status) for status in at.split()))
+    return Row(meaning, frozenset(codes.split()), pattern, frozenset(int(status) for status in at.split()), unplaced)
 
 
 TABLE: tuple[Row, ...] = (
@@ -126,7 +131,7 @@ TABLE: tuple[Row, ...] = (
         " context_window_exceeded model_context_window_exceeded contextwindowexceedederror prompt_too_long"
         " model_max_prompt_tokens_exceeded tokens_limit_reached",
         words=r"""
-            context[ _-](?:length|window|size|limit)
+            context[ _-]?(?:length|window|size|limit)
             maximum (?:context|prompt length|input length|number of (?:input )?tokens)
             (?:prompt|input|conversation|messages?|request)(?: is| are)? too (?:long|large)
             too many (?:input |total )?(?:tokens|text bytes)
@@ -135,7 +140,8 @@ TABLE: tuple[Row, ...] = (
             model token limit
             reduce (?:the length|your (?:prompt|message|input))
             no user query found
-            input token count
+            token count .{0,40}exceed
+            exceeds? .{0,30}\d tokens
             range of input length
             `?inputs`? tokens \+ `?max_new_tokens
         """,
@@ -164,22 +170,6 @@ TABLE: tuple[Row, ...] = (
         at="400 401 403",
     ),
     _row(
-        Meaning("auth"),
-        codes="invalid_api_key invalidapikey incorrect_api_key api_key_invalid expired_api_key authentication_error"
-        " invalid_authentication_error authenticationerror auth_error unauthenticated token_expired access_token_expired"
-        " account_deactivated unrecognizedclientexception invalidsignatureexception expiredtokenexception"
-        " token_not_found_in_db",
-        words=r"""
-            (?:incorrect|invalid|no|missing|expired|malformed|wrong|unknown) (?:\S+ )?(?:x-)?api[ -]?key
-            (?:incorrect|invalid|no|missing|expired|malformed|wrong|unknown) (?:auth\w*|access) (?:key|token|header|credential)
-            api[ -]?key (?:\S+ )?(?:not|is|was|has|expired|required|missing|disabled)
-            no auth credentials
-            user not found
-            invalid bearer
-        """,
-        at="400 401 403",
-    ),
-    _row(
         Meaning("credit_ceiling"),
         codes="billing_hard_limit_reached billing_error billing_not_active insufficient_credits insufficient_balance arrearage"
         " payment_required insufficient_funds 1113",
@@ -196,7 +186,7 @@ TABLE: tuple[Row, ...] = (
             please recharge
             余额不足|欠费|充值
         """,
-        at="400 401 402 403 429",
+        at="400 401 402 403 412 429",
     ),
     # Gemini speaks of plan and billing at a limit a minute too, and of a quota for the day that is one model's.
     _row(Meaning("rate_limit"), codes="resource_exhausted", words=r"quota exceeded for (?:quota )?metric", at="429"),
@@ -211,12 +201,35 @@ TABLE: tuple[Row, ...] = (
             quota (?:is |has been |was )?(?:exceeded|exhausted|used up|reached)
             (?:out of|exceeded \w+|insufficient) quota
             (?:monthly|weekly|total|key|spending|spend) (?:\w+ )?(?:limit|cap)\b
-            budget has been exceeded
+            budget (?:has been |is )?(?:exceeded|reached)
+            exceeded (?:its|your|the) (?:\w+ )?(?:budget|quota|allowance)
             额度
         """,
-        at="400 401 402 403 429",
+        at="400 401 402 403 412 429",
     ),
-    _row(Meaning("credit_ceiling"), words=r"\bbilling\b|subscription", at="402 403"),
+    _row(
+        Meaning("permission", "key", "key"),
+        codes="service_disabled permission_error api_key_service_blocked missing_scope iam_permission_denied",
+        words=r"insufficient permissions|missing scopes?|credential is only authorized|key does not have permission",
+        at="400 401 403",
+    ),
+    _row(
+        Meaning("auth"),
+        codes="invalid_api_key invalidapikey incorrect_api_key api_key_invalid expired_api_key authentication_error"
+        " invalid_authentication_error authenticationerror auth_error unauthenticated token_expired access_token_expired"
+        " account_deactivated unrecognizedclientexception invalidsignatureexception expiredtokenexception"
+        " token_not_found_in_db",
+        words=r"""
+            (?:incorrect|invalid|no|missing|expired|malformed|wrong|unknown) (?:\S+ )?(?:x-)?api[ -]?key
+            (?:incorrect|invalid|no|missing|expired|malformed|wrong|unknown) (?:auth\w*|access) (?:key|token|header|credential)
+            api[ -]?key (?:\S+ )?(?:not|is|was|has (?:been|expired)|expired|required|missing|disabled)\b
+            no auth credentials
+            user not found
+            invalid bearer
+        """,
+        at="400 401 403",
+    ),
+    _row(Meaning("credit_ceiling"), words=r"\bbilling\b|subscription", at="402 403", unplaced=False),
     _row(
         Meaning("overloaded"),
         codes="overloaded_error overloaded server_overloaded engine_overloaded engine_overloaded_error unavailable slow_down"
@@ -275,18 +288,13 @@ TABLE: tuple[Row, ...] = (
     ),
     _row(
         Meaning("permission", "key", "key"),
-        codes="service_disabled permission_error api_key_service_blocked missing_scope iam_permission_denied",
         words=r"""
             \b(?:api[ -]?)?key\b
             \b(?:project|organi[sz]ation|account|token|credential|scopes?|api)\b
             permission|not authorized|insufficient
         """,
         at="403",
-    ),
-    _row(
-        Meaning("permission", "key", "key"),
-        words=r"insufficient permissions|missing scopes?|credential is only authorized",
-        at="400 401 403",
+        unplaced=False,
     ),
 )
 """The first row that fits counts."""
