@@ -43,11 +43,19 @@ def google(code: int, status: str, message: str, *details: dict[str, Any]) -> di
 
 
 def reason(name: str) -> dict[str, Any]:
-    return {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": name, "domain": "googleapis.com", "metadata": {"service": "x"}}
+    return {
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "reason": name,
+        "domain": "googleapis.com",
+        "metadata": {"service": "x"},
+    }
 
 
 def openrouter(code: int, message: str, raw: Any = None, **metadata: Any) -> dict[str, Any]:
-    return {"error": {"code": code, "message": message, "metadata": {"raw": raw, "provider_name": "Maker", **metadata}}, "user_id": "u"}
+    return {
+        "error": {"code": code, "message": message, "metadata": {"raw": raw, "provider_name": "Maker", **metadata}},
+        "user_id": "u",
+    }
 
 
 def mistral(message: str, kind: str, code: str | None = None) -> dict[str, Any]:
@@ -156,6 +164,8 @@ LIMITS = [
     Case("NovelAI: no subscription", 402, {"statusCode": 402, "message": "Active subscription is required to access this endpoint."}, "credit_ceiling key key"),
     Case("Bedrock: throttled, in words of tokens", 429, {"message": "Too many tokens, please wait before trying again."}, "rate_limit key pair", {"x-amzn-errortype": "ThrottlingException"}),
     Case("LiteLLM: the budget of a key", 400, litellm("Budget has been exceeded! Current cost: 10.2, Max budget: 10.0", "budget_exceeded"), "quota_exhausted key key"),
+    Case("LiteLLM: the budget, said as a refused key", 401, litellm("Authentication Error, ExceededBudget: User=x over budget. Spend=3, Budget=2", "auth_error", "401"), "quota_exhausted key key"),
+    Case("Vertex: exhausted, and no more said", 429, [google(429, "RESOURCE_EXHAUSTED", "Resource exhausted. Please try again later.")], "rate_limit key pair"),
     Case("LiteLLM: every deployment cools down", 429, litellm("No deployments available for selected model, Try again in 60 seconds. Passed model=m.", "None", "429"), "rate_limit key pair", wait_s=60),
     Case("LiteLLM: a maker's limit as JSON in words", 429, litellm('litellm.RateLimitError: AnthropicException - {"type":"error","error":{"type":"rate_limit_error","message":"Slow down. Try again in ~162 min"}}', "throttling_error", "429"), "rate_limit key pair", wait_s=9720),
     Case("LiteLLM: a maker's quota as a printed dict", 429, litellm("litellm.RateLimitError: OpenAIException - Error code: 429 - {'error': {'message': 'Spent.', 'type': 'insufficient_quota', 'code': 'insufficient_quota'}}"), "quota_exhausted key key"),
@@ -229,6 +239,11 @@ REFUSED = [
     Case("OpenRouter: no endpoint sees", 404, {"error": {"message": "No endpoints found that support image input", "code": 404}}, "bad_request request nothing picture"),
     Case("llama.cpp: the model does not see", 500, openai("image input is not supported - hint: if this is unexpected, you may need to provide the mmproj", "500", "server_error"), "bad_request request nothing picture"),
     Case("LM Studio: the model does not see", 400, {"error": "Model does not support images. Please use a model that does."}, "bad_request request nothing picture"),
+    Case("vLLM: too many pictures", 400, {"object": "error", "message": "At most 1 image(s) may be provided in one request.", "code": 400}, "bad_request request nothing picture"),
+    Case("DeepSeek: pictures are unknown to it", 400, openai("unknown variant `image_url`, expected `text`", "invalid_request_error"), "bad_request request nothing picture"),
+    Case("OpenAI: a model that does not see", 400, openai("Invalid content type. image_url is only supported by certain models.", "invalid_value"), "bad_request request nothing picture"),
+    Case("Gemini: a model that does not see", 400, google(400, "INVALID_ARGUMENT", "Image input modality is not enabled for models/m"), "bad_request request nothing picture"),
+    Case("a value that is the word image is no picture", 400, openai("Invalid value: 'image'. Supported values are: 'text'", "invalid_value"), "bad_request request nothing"),
     Case("a limit on pictures a minute is a limit", 429, openai("Rate limit reached for images per min.", "rate_limit_exceeded"), "rate_limit key pair"),
     Case("Groq: the model wrote a wrong call", 400, openai("Failed to call a function. Please adjust your prompt.", "tool_use_failed", "invalid_request_error"), "server model nothing"),
     Case("FastAPI: a missing field", 422, {"detail": [{"loc": ["body", "messages", 0], "msg": "field required", "type": "value_error.missing"}]}, "bad_request request nothing"),
@@ -236,6 +251,11 @@ REFUSED = [
     Case("a message that only quotes JSON", 400, openai('Cannot read {"code": 7, "limit": true} as a schema'), "bad_request request nothing"),
     Case("Mistral: a field it does not take", 422, mistral("Extra inputs are not permitted", "invalid_request_error"), "bad_request request nothing"),
     Case("Ollama: no tools", 400, {"error": "registry.ollama.ai/library/m does not support tools"}, "bad_request request nothing"),
+    Case("OpenAI: a parameter under another name", 400, openai("Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.", "unsupported_parameter"), "bad_request request nothing"),
+    Case("OpenAI: a call without its result", 400, openai("An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'."), "bad_request request nothing"),
+    Case("Anthropic: roles in a row are no prefill", 400, anthropic("invalid_request_error", 'messages: roles must alternate between "user" and "assistant", but found multiple "user" roles in a row'), "bad_request request nothing"),
+    Case("Mistral: the order of roles is no prefill", 400, mistral("Unexpected role 'user' after role 'tool'", "invalid_request_message_order", "3230"), "bad_request request nothing"),
+    Case("OpenAI: an item that it does not keep is no model", 404, openai("Item with id 'rs_1' not found. Items are not persisted when `store` is set to false."), "bad_request request nothing"),
     Case("OpenAI: a wrong value", 400, openai("Invalid 'messages[3]'", "invalid_value"), "bad_request request nothing"),
     Case("405 on a wrong path", 405, b"", "bad_request request nothing"),
     Case("405 with a page", 405, b"<html>Method Not Allowed</html>", "bad_request request nothing"),
@@ -361,7 +381,9 @@ RECORDED = {
 @pytest.mark.parametrize("one", recorded(), ids=lambda one: f"{one['provider']} {one['status']} {one['source'][-50:]}")
 def test_a_recorded_error_is_classified_and_quoted(one: dict[str, Any]) -> None:
     text = json.dumps(one["body"])
-    expected = next((RECORDED[words] for words in RECORDED if isinstance(words, str) and words in text), RECORDED[one["status"]])
+    expected = next(
+        (RECORDED[words] for words in RECORDED if isinstance(words, str) and words in text), RECORDED[one["status"]]
+    )
     fault = classify(one["status"], one["body"], one["headers"])
     assert short(fault) == expected, fault.said
     message = one["body"].get("message") or one["body"].get("detail") or one["body"]["error"]["message"]
@@ -379,7 +401,9 @@ def test_what_the_server_said_is_one_short_line_without_secrets() -> None:
 
 
 def test_what_a_body_says_is_read_in_every_form() -> None:
-    body = {"detail": [{"loc": ["body", "messages", 0], "msg": "field required"}, {"loc": ["body", "model"], "msg": "too short"}]}
+    body = {
+        "detail": [{"loc": ["body", "messages", 0], "msg": "field required"}, {"loc": ["body", "model"], "msg": "too short"}]
+    }
     assert classify(422, body).said == "body.messages.0: field required: body.model: too short"
     inner = json.dumps({"error": {"message": json.dumps({"error": {"message": "deep", "code": "overloaded"}})}})
     found = classify(500, {"error": {"message": "litellm.APIError: " + inner}})
@@ -388,7 +412,9 @@ def test_what_a_body_says_is_read_in_every_form() -> None:
     assert classify(500, printed).kind == "rate_limit"
     assert classify(500, b'event: error\ndata: {"error": {"type": "overloaded_error", "message": "Full"}}').kind == "overloaded"
     assert classify(405, b"").said == "the answer was empty"
-    assert classify(401, b"<html><style>a{}</style><h1>Please &</h1> log in</html>").said.endswith("did not answer: Please & log in")
+    assert classify(401, b"<html><style>a{}</style><h1>Please &</h1> log in</html>").said.endswith(
+        "did not answer: Please & log in"
+    )
 
 
 def test_the_place_is_shown_without_its_query() -> None:
@@ -443,7 +469,18 @@ def test_no_bytes_make_it_fail(status: int, headers: dict[str, str], body: bytes
     check(classify(status, body, headers))
 
 
-@pytest.mark.parametrize("body", [b"[" * 60000, b'{"error":' * 6000, b'{"message":"' + b"[{" * 30000, b'{"a":1' + b"0" * 9000 + b"}", b"<" * 65536, b"try again in " * 5000, b"model x " * 8000])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 60000,
+        b'{"error":' * 6000,
+        b'{"message":"' + b"[{" * 30000,
+        b'{"a":1' + b"0" * 9000 + b"}",
+        b"<" * 65536,
+        b"try again in " * 5000,
+        b"model x " * 8000,
+    ],
+)
 def test_a_hostile_body_is_read_in_no_time(body: bytes) -> None:
     before = time.perf_counter()
     check(classify(500, body))

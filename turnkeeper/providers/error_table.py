@@ -115,7 +115,10 @@ TABLE: tuple[Row, ...] = (
             \bimages?\b(?: \S+){0,8}? (?:is|are|was|were) not (?:a )?(?:valid|supported)
             \bimages?\b(?: \S+){0,4}? (?:could not|cannot|can't|unable|dimensions|not supported)
             (?:support|process|accept)s? (?:image|vision|picture)
-            too many images
+            too many images|at most \d+ images?\b
+            image_url.{0,3} (?:is )?(?:only|not) supported
+            unknown variant .?image
+            image (?:input )?modality
             mmproj
         """,
         at="400 404 413 415 422 500 501",
@@ -201,7 +204,7 @@ TABLE: tuple[Row, ...] = (
             quota (?:is |has been |was )?(?:exceeded|exhausted|used up|reached)
             (?:out of|exceeded \w+|insufficient) quota
             (?:monthly|weekly|total|key|spending|spend) (?:\w+ )?(?:limit|cap)\b
-            budget (?:has been |is )?(?:exceeded|reached)
+            budget (?:has been |is )?(?:exceeded|reached)|over budget
             exceeded (?:its|your|the) (?:\w+ )?(?:budget|quota|allowance)
             额度
         """,
