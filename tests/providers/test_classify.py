@@ -282,7 +282,7 @@ MODELS = [
     Case("404 and nothing more", 404, b"", "model_unavailable model pair"),
     Case("OpenAI: a model that the project may not use", 403, openai("Project `p` does not have access to model `gpt-x`", "model_not_found", "invalid_request_error"), "permission model pair"),
     Case("a model that is not open to the project", 403, openai("Model not available to your project"), "permission model pair"),
-    Case("Bedrock: a model that was not asked for", 403, {"message": "You don't have access to the model with the specified model ID."}, "permission model pair", {"x-amzn-errortype": "AccessDeniedException"}),
+    Case("Bedrock: a model that was not asked for", 403, {"message": "You don\u2019t have access\nto the model with the specified model ID."}, "permission model pair", {"x-amzn-errortype": "AccessDeniedException"}),
     Case("LiteLLM: a model that the key may not use", 401, litellm("key not allowed to access model. This key can only access models=['a']. Tried to access b", "key_model_access_denied", "401"), "permission model pair"),
     Case("Groq: terms to accept", 400, openai("The model `m` requires terms acceptance.", "model_terms_required"), "permission model pair"),
     Case("OpenAI: a wrong path", 404, openai("Invalid URL (POST /v1/chat/completion)", None, "invalid_request_error"), "bad_request request nothing"),

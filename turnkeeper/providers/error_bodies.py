@@ -39,7 +39,7 @@ class ErrorBody(Struct, frozen=True):
     """What an error body says.
 
     codes: names that it gives the error, in lower case, the outermost first.
-    said: all of its messages, the outermost first, not yet fit to be shown: see `one_line`.
+    said: all of its messages on one line, the outermost first, not yet fit to be shown: see `one_line`.
     status: the status that the body names, the innermost of several, or None.
     relayed: the error is that of a maker behind the server that answered.
     value: the body with the JSON in its strings read, or its text.
@@ -71,8 +71,8 @@ def read_value(value: object) -> ErrorBody:
             said.append(message)
     if not said and not isinstance(value, str | None):
         said = notes.codes[:1]
-    relayed = notes.relayed
-    return ErrorBody(tuple(dict.fromkeys(notes.codes)), ": ".join(said)[:_LONGEST], notes.status, relayed, opened)
+    line = " ".join(": ".join(said)[:_LONGEST].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split())
+    return ErrorBody(tuple(dict.fromkeys(notes.codes)), line, notes.status, notes.relayed, opened)
 
 
 def is_json(body: bytes) -> bool:

@@ -282,7 +282,7 @@ TABLE: tuple[Row, ...] = (
             (?:no such|unknown|invalid|not found the) model\b
             not a valid model
             model (?:identifier|name|id)\b.{0,80}(?:is )?invalid|invalid model (?:identifier|name|id)
-            on-demand throughput isn.t supported
+            on-demand throughput isn't supported
             reached the end of its life
             no models? loaded
             no endpoints? found
