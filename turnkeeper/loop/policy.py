@@ -22,7 +22,7 @@ from msgspec import Struct
 from turnkeeper.loop.state import Beginning, Executed, LoopState, Restarted
 from turnkeeper.settings import Settings
 from turnkeeper.types.ends import Completed, Empty, Failed, FollowUp, Paused, Stopped, TimedOut, ToolCalls
-from turnkeeper.types.faults import Fault, advice
+from turnkeeper.types.faults import Fault
 from turnkeeper.types.outcomes import ContextItem
 from turnkeeper.types.turn import EndName, Notice
 
@@ -81,7 +81,7 @@ def next_step(state: LoopState, limits: Settings, *, stopped: bool = False) -> S
         case Empty():
             return _after_nothing(state, state.at, limits)
         case Failed(fault=fault):  # S3.2: whether another key or model may answer is not decided here
-            return Finish("error", Notice("failed", f"{str(fault).rstrip('.')}. {advice(fault.kind)}"), fault)
+            return Finish("error", Notice("failed", f"{str(fault).rstrip('.')}. {fault.advice}"), fault)
         case TimedOut(phase=phase):
             return Finish("timeout", Notice("timed_out", phase))
         case Stopped(by=by):  # S14.3: the operator's own limit is silent

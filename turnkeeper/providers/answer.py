@@ -40,6 +40,7 @@ class AnswerOptions(Struct, frozen=True):
     model: who makes it, for native parts. id_prefix: what call ids made by us begin with, unique in the turn.
     content_type: "" where unknown. max_event_bytes: the largest event taken.
     ends_unmarked: this server never says that it has finished (catalogue).
+    now: the wall clock, seconds since the epoch, for times that an error names; None where only spans can be read.
     """
 
     model: str = ""
@@ -47,6 +48,7 @@ class AnswerOptions(Struct, frozen=True):
     content_type: str = ""
     max_event_bytes: int = 16 * 2**20
     ends_unmarked: bool = False
+    now: float | None = None
 
 
 class AnswerParser:
@@ -213,7 +215,7 @@ class AnswerParser:
     def _report_error(self, error: object, events: list[StreamEvent], said: object = None) -> None:
         """An error of the server's own. said: as it words it, where that is more than `error`."""
         if self._fault is None:
-            self._fault = fault_in_stream(error)
+            self._fault = fault_in_stream(error, now=self.options.now)
             events.append(FaultReported(self._fault, error if said is None else said))
 
     def _break(self, fault: Fault) -> list[StreamEvent]:

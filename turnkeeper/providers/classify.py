@@ -1,232 +1,129 @@
 # What an error answer means.
 #
-# One table for all families: the code in the body says most, then the status, then the words of the message. Words are
-# looked at where servers give different things the same status (a 400 for a full window, a 403 for an empty account).
+# What stands before the server is told first: a bot challenge, a proxy's login, a web page. None of it is a key's fault.
+# The rest is looked up: error_bodies.py reads the body, error_table.py says what that means, retry_after.py until when.
 # Not here: what is done about it (loop/policy.py, attempts/).
 
-"""Error answers and errors inside streams, as faults (S12.4, S3.3b)."""
+"""Error answers and errors inside streams, as faults (S12.4, S3.3a, S3.3b)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, cast
 
-import msgspec
+from turnkeeper.providers.error_bodies import ErrorBody, is_json, is_page, one_line, page_text, read_body, read_value
+from turnkeeper.providers.error_table import STATUSES, TABLE, USUALLY, VAGUE, Meaning, Row
+from turnkeeper.providers.retry_after import retry_after_s
+from turnkeeper.types.faults import ErrorKind, Fault
 
-from turnkeeper.types.faults import Blame, ErrorKind, Fault
-
-_QUOTED = 300  # characters of a server's words that we keep
-
-_CODES: dict[str, ErrorKind] = {
-    "invalid_api_key": "auth",
-    "authentication_error": "auth",
-    "unauthenticated": "auth",
-    "api_key_invalid": "auth",
-    "permission_error": "permission",
-    "permission_denied": "permission",
-    "rate_limit_exceeded": "rate_limit",
-    "rate_limit_error": "rate_limit",
-    "too_many_requests": "rate_limit",
-    "resource_exhausted": "rate_limit",
-    "insufficient_quota": "quota_exhausted",
-    "usage_limit_reached": "quota_exhausted",
-    "billing_hard_limit_reached": "credit_ceiling",
-    "billing_error": "credit_ceiling",
-    "insufficient_credits": "credit_ceiling",
-    "context_length_exceeded": "context_length",
-    "exceed_context_size_error": "context_length",
-    "request_too_large": "context_length",
-    "content_policy_violation": "content_blocked",
-    "content_filter": "content_blocked",
-    "model_not_found": "model_unavailable",
-    "not_found_error": "model_unavailable",
-    "model_not_available": "model_unavailable",
-    "overloaded_error": "overloaded",
-    "overloaded": "overloaded",
-    "server_overloaded": "overloaded",
-    "unavailable": "overloaded",
-    "api_error": "server",
-    "server_error": "server",
-    "internal_server_error": "server",
-    "internal": "server",
-    "timeout_error": "timeout",
-    "deadline_exceeded": "timeout",
-}
-
-_WORDS: tuple[tuple[re.Pattern[str], ErrorKind], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), cast(ErrorKind, kind))
-    for pattern, kind in (
-        (
-            r"context (?:length|window|size)|maximum context|too many tokens|prompt is too long|input is too long"
-            r"|exceeds? the (?:available )?context|token limit|reduce the length|no user query found|input token count",
-            "context_length",
-        ),
-        (r"content (?:policy|filter|management)|flagged|moderation|safety system", "content_blocked"),
-        (r"insufficient (?:credit|balance|funds)|out of credit|payment required|credit balance|billing", "credit_ceiling"),
-        (r"exceeded your current quota|usage limit|quota (?:exceeded|exhausted)|monthly limit", "quota_exhausted"),
-        (r"rate.?limit|too many requests|temporarily rate-limited", "rate_limit"),
-        (r"overloaded|at capacity|server is busy|try again later", "overloaded"),
-        (r"(?:incorrect|invalid|no|missing) api key|api key (?:not|is) |unauthori[sz]ed", "auth"),
-        (
-            r"model .{0,80}(?:not found|does not exist|not supported|not available|not exist|is invalid)"
-            r"|no such model|unknown model|model identifier is invalid|not a valid model",
-            "model_unavailable",
-        ),
-    )
+_CHALLENGE = re.compile(
+    rb"just a moment\.\.\.|attention required|challenge-platform|cf-(?:chl|error)|captcha|you have been blocked"
+    rb"|\A\s*error code: 10(?!15)\d\d\b",
+    re.IGNORECASE,
 )
-
-_STATUSES: dict[int, ErrorKind] = {
-    401: "auth",
-    402: "credit_ceiling",
-    403: "permission",
-    404: "model_unavailable",
-    408: "timeout",
-    413: "context_length",
-    425: "overloaded",
-    429: "rate_limit",
-    498: "overloaded",
-    503: "overloaded",
-    504: "timeout",
-    529: "overloaded",
-}
-
-_BLAME: dict[ErrorKind, Blame] = {
-    "auth": "key",
-    "permission": "key",
-    "rate_limit": "key",
-    "quota_exhausted": "key",
-    "credit_ceiling": "key",
-    "context_length": "request",
-    "content_blocked": "request",
-    "bad_request": "request",
-    "model_unavailable": "model",
-    "overloaded": "model",
-    "timeout": "model",
-    "server": "model",
-    "network": "network",
-    "protocol": "network",
-}
+_PROXY = Meaning("auth", "network", "nothing")
+_LIMITS = (429, 503, 529)
+_PASSES = ("rate_limit", "quota_exhausted", "credit_ceiling", "overloaded", "timeout", "server")  # with time
 
 
-def fault_of_answer(
-    status: int, headers: Mapping[str, str], body: bytes, *, where: str, retry_after_s: float | None = None
-) -> Fault:
+def fault_of_answer(status: int, headers: Mapping[str, str], body: bytes, *, where: str, now: float | None = None) -> Fault:
     """The fault that an error answer reports.
 
-    headers: names in lower case. body: as much of it as was read. where: host and path, without query.
-    retry_after_s: what `retry_after.retry_after_s` made of the headers.
+    headers: names in lower case. body: as much of it as was read. where: host and path that answered.
+    now: wall clock, seconds since the epoch; None where it is not known, then dates that the server names are not read.
     """
-    if headers.get("cf-mitigated") or b"Just a moment..." in body[:2000]:  # S3.3b: a bot challenge
-        return _fault("network", "a bot challenge stands before the server", where, status)
-    value = _decode(body)
-    if value is None and _is_page(headers, body):
-        kind: ErrorKind = "auth" if status == 401 else "server" if status >= 500 else "protocol"
-        return _fault(kind, f"a web page instead of an API answer: {_quote(body)}", where, status)
-    code, said = read_error(value)
-    if not said and value is None:
-        said = _quote(body)
-    kind = _kind(status, code, said)
-    return _fault(kind, said, where, status, retry_after_s)
+    read = ErrorBody()
+    if headers.get("cf-mitigated") or headers.get("x-amzn-waf-action") or _challenges(status, body):
+        meaning, said = Meaning("network"), "a bot challenge stands before the server"
+    elif _wants_proxy_login(status, headers, body):  # S3.3b
+        meaning, said = _PROXY, f"a proxy before the server wants a login, the server itself did not answer: {page_text(body)}"
+    elif is_page(headers.get("content-type", ""), body):
+        meaning, said = _of_page(status), f"a web page instead of an API answer: {page_text(body)}"
+    elif 300 <= status < 400:
+        meaning, said = Meaning("protocol"), "the address sends elsewhere; redirects are not followed"
+    else:
+        read = read_body(body)
+        code = headers.get("x-amzn-errortype", "").partition(":")[0].lower()
+        meaning, said = _meaning(status, (code, *read.codes), read), read.said or "the answer was empty"
+    wait = None
+    if meaning.kind in _PASSES:
+        wait = retry_after_s(headers, read.value, now, buckets=status in _LIMITS)
+    return _fault(meaning, said, where.partition("?")[0].partition("#")[0], status, wait)
 
 
-def fault_in_stream(error: object, *, where: str = "") -> Fault:
-    """The fault that an error object inside a 200 stream reports."""
-    code, said = read_error({"error": error} if not _wraps(error) else error)
-    status = _status_in(error)
-    return _fault(_kind(status, code, said), said, where, status)
+def fault_in_stream(error: object, *, where: str = "", now: float | None = None) -> Fault:
+    """The fault that an error object inside a 200 stream reports; also the whole event that holds one."""
+    read = read_value(error)
+    meaning = _meaning(read.status, read.codes, read)
+    wait = retry_after_s({}, read.value, now) if meaning.kind in _PASSES else None
+    return _fault(meaning, read.said, where, read.status, wait)
 
 
 def protocol_fault(content_type: str, body: bytes, *, where: str = "") -> Fault:
     """An answer that is of another kind than the family's: names the content type and quotes 200 characters."""
-    quoted = body[:800].decode("utf-8", "replace")
-    return _fault("protocol", f"{content_type or 'no content type'}: {_line(quoted)[:200]!r}", where, None)
+    quoted = one_line(body[:800].decode("utf-8", "replace"), 200)
+    return _fault(Meaning("protocol"), f"{content_type or 'no content type'}: {quoted!r}", where, None)
 
 
 def network_fault(said: str, *, where: str = "") -> Fault:
     """A connection that failed or was dropped."""
-    return _fault("network", said, where, None)
+    return _fault(Meaning("network"), said, where, None)
 
 
-def read_error(value: object) -> tuple[str, str]:
-    """Code and message of an error body, whatever shape it has; "" for what is not there."""
-    if isinstance(value, list) and value:
-        value = cast(list[object], value)[0]  # Gemini wraps the error in a list
-    if isinstance(value, str):
-        return "", _line(value)
-    if not isinstance(value, dict):
-        return "", ""
-    table = cast(dict[str, Any], value)
-    inner: object = table.get("error", table.get("detail", table))
-    if isinstance(inner, str):
-        return str(table.get("code") or ""), _line(str(table.get("message") or inner))
-    if not isinstance(inner, dict):
-        return "", _line(str(inner)) if inner else ""
-    error = cast(dict[str, Any], inner)
-    codes = [error.get("code"), error.get("type"), error.get("status")]
-    words = [code for code in codes if isinstance(code, str) and code]
-    known = [word for word in words if word.lower() in _CODES]
-    message: object = error.get("message") or error.get("detail") or ""
-    raw = cast(dict[str, Any], error.get("metadata")) if isinstance(error.get("metadata"), dict) else {}
-    upstream: object = raw.get("raw")
-    said = f"{message} {upstream}" if isinstance(upstream, str) and upstream else str(message)
-    return (known or words or [""])[0], _line(said)
+def _meaning(status: int | None, codes: tuple[str, ...], read: ErrorBody) -> Meaning:
+    # A relay may answer 500 or 502 for what it heard itself, and name the true status in the body.
+    at = read.status if read.status is not None and status in (None, 500, 502) else status
+    for row in TABLE:
+        if not row.codes.isdisjoint(codes) or _speaks(row, at, read.said):
+            return _of_relay(row.meaning) if read.relayed else row.meaning
+    if at is None or at == 400 or at >= 500:
+        for code in codes:
+            if code in VAGUE:
+                return Meaning(VAGUE[code])
+    usual: ErrorKind = "server" if at is None or at >= 500 else "bad_request"
+    return Meaning(STATUSES.get(at or 0, usual))
 
 
-def _kind(status: int | None, code: str, said: str) -> ErrorKind:
-    kind = _CODES.get(code.lower())
-    if kind in (None, "rate_limit", "permission", "model_unavailable", "server", "auth"):
-        for pattern, meant in _WORDS:  # a vague code or status, and words that say more
-            if pattern.search(said) and _words_count(status, kind, meant):
-                return meant
-    if kind is not None:
-        return kind
-    by_status = _STATUSES.get(status or 0)
-    if by_status is not None:
-        return by_status
-    return "server" if status is None or status >= 500 else "bad_request"
+def _speaks(row: Row, at: int | None, said: str) -> bool:
+    counts = row.unplaced if at is None else at in row.at
+    return counts and row.words is not None and row.words.search(said) is not None
 
 
-def _words_count(status: int | None, kind: ErrorKind | None, meant: ErrorKind) -> bool:
-    """Whether the words may overrule the code: money and size explain a refusal, other words only an unknown one."""
-    if meant in ("quota_exhausted", "credit_ceiling"):
-        return status in (None, 402, 403, 429) or kind in ("rate_limit", "permission")
-    return kind is None and not (meant == "auth" and status not in (None, 400, 401, 403))
+def _of_relay(meaning: Meaning) -> Meaning:
+    """S3.3b: where a relay passes on that a maker does not serve a region, its other makers still do."""
+    return Meaning(meaning.kind, "model", "pair") if meaning.rests == "provider" else meaning
 
 
-def _fault(kind: ErrorKind, said: str, where: str, status: int | None, retry_after_s: float | None = None) -> Fault:
-    return Fault(kind=kind, blame=_BLAME[kind], said=said, where=where, status=status, retry_after_s=retry_after_s)
+def _of_page(status: int) -> Meaning:
+    """A page says nothing of a key or a model: something before the server made it (S3.3b)."""
+    if status == 403:
+        return Meaning("network")
+    if status in (405, 413, 429) or status >= 500:
+        return Meaning(STATUSES.get(status, "server" if status >= 500 else "bad_request"))
+    return Meaning("protocol")
 
 
-def _wraps(error: object) -> bool:
-    return isinstance(error, dict) and "error" in error
+def _challenges(status: int, body: bytes) -> bool:
+    return status in (403, 429, 503) and not is_json(body) and _CHALLENGE.search(body[:4000]) is not None
 
 
-def _status_in(error: object) -> int | None:
-    if not isinstance(error, dict):
-        return None
-    table = cast(dict[str, Any], error)
-    for name in ("status_code", "code", "status"):
-        value = table.get(name)
-        if isinstance(value, int) and 400 <= value < 600:
-            return value
-    return None
+def _wants_proxy_login(status: int, headers: Mapping[str, str], body: bytes) -> bool:
+    """No server of a model answers with a page or asks for a password; what stands before one does."""
+    if status == 401 and headers.get("www-authenticate", "").lower().startswith(("basic", "digest", "negotiate", "ntlm")):
+        return True
+    return status == 407 or (status == 401 and is_page(headers.get("content-type", ""), body))
 
 
-def _decode(body: bytes) -> object:
-    try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
-        return None
-
-
-def _is_page(headers: Mapping[str, str], body: bytes) -> bool:
-    return "html" in headers.get("content-type", "") or body.lstrip()[:1] == b"<"
-
-
-def _quote(body: bytes) -> str:
-    return _line(body[:800].decode("utf-8", "replace"))[:200]
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())[:_QUOTED]
+def _fault(meaning: Meaning, said: str, where: str, status: int | None, wait_s: float | None = None) -> Fault:
+    blame, rests = USUALLY[meaning.kind]
+    return Fault(
+        kind=meaning.kind,
+        blame=meaning.blame or blame,
+        said=one_line(said),
+        where=where,
+        status=status,
+        retry_after_s=wait_s,
+        rests=meaning.rests or rests,
+        picture=meaning.picture,
+        prefill=meaning.prefill,
+    )

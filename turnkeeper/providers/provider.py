@@ -11,7 +11,6 @@ from turnkeeper.providers.classify import fault_of_answer
 from turnkeeper.providers.families import OpenAnswer, Parser, find_family
 from turnkeeper.providers.model import Model
 from turnkeeper.providers.prices import Prices
-from turnkeeper.providers.retry_after import retry_after_s
 from turnkeeper.providers.transport import Answer, HttpRequest, Transport
 from turnkeeper.settings import Settings
 from turnkeeper.types.messages import Prompt
@@ -58,9 +57,7 @@ class Provider:
             return answer
         async with answer:
             body = await answer.read_error()
-        headers = answer.headers
-        wait_s = retry_after_s(headers, self._clock())
-        raise ProviderError(fault_of_answer(answer.status, headers, body, where=request.where, retry_after_s=wait_s))
+        raise ProviderError(fault_of_answer(answer.status, answer.headers, body, where=request.where, now=self._clock()))
 
     async def priced(self, usage: Usage) -> Usage:
         """`usage` with what it cost, where that is known (S15.2)."""
@@ -69,4 +66,4 @@ class Provider:
     def parser(self, content_type: str, id_prefix: str) -> Parser:
         """A parser for one answer. `id_prefix`: unique in the turn, for call ids made by us."""
         limit, unmarked = self._settings.max_event_bytes, self.model.traits.ends_unmarked
-        return self._family.parser(AnswerOptions(self.model.name, id_prefix, content_type, limit, unmarked))
+        return self._family.parser(AnswerOptions(self.model.name, id_prefix, content_type, limit, unmarked, self._clock()))

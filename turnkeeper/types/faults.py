@@ -28,6 +28,11 @@ Blame: TypeAlias = Literal["key", "model", "request", "network"]
 """What has to rest, or to change, before the same thing can work (S3.3a)."""
 
 
+Rests: TypeAlias = Literal["pair", "key", "provider", "nothing"]
+"""What a refusal keeps from being asked for a while: this key with this model, the key with all models, the provider with
+all keys, or nothing (S3.3a, S3.3b)."""
+
+
 class Fault(Struct, frozen=True, tag=True):
     """One failure of a provider.
 
@@ -35,8 +40,11 @@ class Fault(Struct, frozen=True, tag=True):
     blame: what has to rest or change.
     said: what the server said, in one line, at most 300 characters, without secrets.
     where: the host and path that answered, without query.
-    status: the HTTP status, or None when no answer came or the error came inside a stream.
+    status: the HTTP status, or the one that an error inside a stream names; None when there is none.
     retry_after_s: seconds that the server asked us to wait, or None (S3.3a).
+    rests: what is not asked again until then: a limit rests the pair, spent credit the key, a region the provider.
+    picture: the server refused a picture; without it the request may pass (S3.10a).
+    prefill: the server refused an unfinished reply as the last message; an instruction may pass (S3.4b).
     """
 
     kind: ErrorKind
@@ -45,6 +53,22 @@ class Fault(Struct, frozen=True, tag=True):
     where: str = ""
     status: int | None = None
     retry_after_s: float | None = None
+    rests: Rests = "nothing"
+    picture: bool = False
+    prefill: bool = False
+
+    @property
+    def advice(self) -> str:
+        """What a person can do about it, as one sentence (S3.6)."""
+        if self.rests == "provider":
+            return "The provider does not serve the place that this server is in; choose another provider."
+        if self.kind == "auth" and self.blame == "network":
+            return "A proxy stands before the server and wants its own login; check base URL and proxy, not the key."
+        if self.kind == "permission" and self.blame == "model":
+            return "This key may not use this model: have it enabled with the provider, or choose another model."
+        if self.picture:
+            return "The server did not take a picture; try a smaller one, another format, or a model that sees."
+        return advice(self.kind)
 
     @property
     def retryable(self) -> bool:
@@ -69,7 +93,7 @@ def advice(kind: ErrorKind) -> str:
         case "rate_limit":
             return "Wait a moment, add another key, or name a fallback model."
         case "quota_exhausted":
-            return "The account's quota is used up: raise it or add a key of another account."
+            return "The account's quota is used up: add credit, raise its limit, or add a key of another account."
         case "credit_ceiling":
             return "The account is out of credit: add credit with the provider."
         case "context_length":
