@@ -6,16 +6,18 @@
 
 from __future__ import annotations
 
+import difflib
 import ipaddress
+import re
 import tomllib
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from turnkeeper.providers.identifiers import CallIds
 
@@ -25,8 +27,8 @@ _LOCAL_ENDINGS = (".localhost", ".local", ".lan", ".internal")
 class Traits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How one model on one server wants to be spoken to. The comments in catalogue.toml say what each field means."""
 
-    context_window: int
-    max_output: int
+    context_window: Annotated[int, Meta(ge=1)]
+    max_output: Annotated[int, Meta(ge=0)]
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"]
     temperature: bool
     vision: bool
@@ -94,6 +96,26 @@ def traits(base_url: str, model: str, overrides: dict[str, Any] | None = None) -
         if entry.server in names and any(fnmatchcase(known_as, pattern) for pattern in entry.match):
             found |= quirks
     return msgspec.convert(found | (overrides or {}), Traits)
+
+
+def quirk_problem(quirks: dict[str, Any]) -> str:
+    """What is wrong with a user's quirks, in a sentence that names the quirk and what may stand there; "" for nothing."""
+    known = Traits.__struct_fields__
+    for name in quirks:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            meant = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(known)}."
+            return f"there is no quirk `{name}`; {meant} All of them: docs/catalogue.md."
+    try:
+        traits("", "", quirks)
+    except msgspec.ValidationError as problem:
+        said, _, place = str(problem).partition(" - at ")
+        found = re.search(r"\w+", place)
+        name = found.group() if found else ""
+        allowed = [repr(value) for value in get_args(get_type_hints(Traits).get(name)) if isinstance(value, str)]
+        may_be = f"it may be {', '.join(allowed)}" if allowed else said
+        return f"the quirk `{name}` is wrong: {may_be}."
+    return ""
 
 
 def known_servers() -> list[KnownServer]:

@@ -6,11 +6,10 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
-import msgspec
 from msgspec import Struct, field
 
 from turnkeeper.errors import ConfigurationError
-from turnkeeper.providers.catalogue import Traits, traits
+from turnkeeper.providers.catalogue import Traits, quirk_problem, traits
 
 FAMILIES = ("openai-chat",)
 _OPENAI = "https://api.openai.com/v1"
@@ -27,7 +26,7 @@ class Model(Struct, frozen=True, dict=True):
     max_output_tokens: the most that one pass may write, or None for the server's default.
     headers: sent with each request, besides our own.
     extra: fields put into each request's body, for what a server alone understands.
-    quirks: catalogue fields that this server wants otherwise (see catalogue.toml).
+    quirks: catalogue fields that this server wants otherwise (see docs/catalogue.md).
 
     Raises ConfigurationError, naming what is wrong and what may stand there.
     """
@@ -59,10 +58,9 @@ class Model(Struct, frozen=True, dict=True):
                 raise ConfigurationError(
                     f"Key {position} of the model {self.name!r} is empty or holds blanks or characters that no key has."
                 )
-        try:
-            traits(self.url, self.name, self.quirks)
-        except msgspec.ValidationError as problem:
-            raise ConfigurationError(f"The model {self.name!r}: a wrong quirk: {problem}.") from None
+        problem = quirk_problem(self.quirks)
+        if problem:
+            raise ConfigurationError(f"The model {self.name!r}: {problem}")
 
     @property
     def url(self) -> str:
