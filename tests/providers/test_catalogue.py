@@ -142,7 +142,8 @@ MODELS = [
     ),
     ("https://api.deepseek.com/beta", "deepseek-v4-pro", {"prefill": True, "prefill_field": "prefix"}),
     ("https://api.deepseek.com", "deepseek-v4-pro", {"prefill": False, "reasoning_field": "reasoning_content"}),
-    ("https://api.moonshot.ai/v1", "kimi-k2.6", {"prefill_field": "partial", "temperature": False, "vision": True}),
+    ("https://api.moonshot.ai/v1", "kimi-k2.6", {"prefill_field": "partial", "temperature": False, "reasoning_required": True}),
+    ("https://openrouter.ai/api/v1", "moonshotai/kimi-k3", {"reasoning_required": False, "vision": True}),
     ("http://localhost:8000/v1", "Qwen/Qwen3-8B", {"prefill": True, "prefill_field": "continue_final_message"}),
     ("http://localhost:8080/v1", "qwen3-8b", {"prefill": False}),
     ("http://localhost:11434/v1", "llama3.1:8b", {"context_window": 4096}),
@@ -342,6 +343,16 @@ def test_reasoning_goes_back_to_the_model_that_made_it_with_what_follows_from_it
     assert reasoned("Yes.", "other", "reasoning_content") == [None]
     assert reasoned("Yes.", "m", "") == [None]
     assert reasoned(" ", "m", "reasoning_content") == []  # without a follower
+
+
+def test_a_server_that_refuses_messages_without_reasoning_gets_a_full_stop() -> None:
+    """What another model said, or this one without a thought, must not be refused."""
+    quirks = {"reasoning_field": "reasoning_content", "reasoning_required": True}
+    native = (NativePart("openai-chat", "m", {"reasoning_content": "Hm."}),)
+    chain = (HI, AssistantMessage("", (call("a"),), native), result("a"), AssistantMessage("Four."), UserMessage("And?"))
+    for extra in ({}, {"prefill": True, "prefill_field": "partial"}, {"parallel_calls": False}):
+        found = body(quirks | extra, *chain, prompt={"prefill": "It"})["messages"]
+        assert [one["reasoning_content"] for one in found if one["role"] == "assistant"] == ["Hm.", ".", "."]
 
 
 ALL_QUIRKS = [

@@ -88,7 +88,7 @@ def note_beginning(recorder: Recorder, trigger: Trigger, conversation: Conversat
 def context_for(conversation: Conversation, trigger: Trigger, model: Model, fixed_text: str) -> Context:
     """The conversation as `model` can read it. `fixed_text`: what its requests hold besides (system prompt, tools)."""
     window = model.traits.context_window
-    answer = model.max_output_tokens or window // _ANSWER_SHARE
+    answer = model.output_limit or window // _ANSWER_SHARE
     return conversation.context(UserMessage(trigger.text), max(256, window - answer - estimate_tokens(fixed_text)))
 
 

@@ -41,6 +41,7 @@ class Traits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     prefill: bool
     prefill_field: Literal["", "prefix", "partial", "continue_final_message"]
     reasoning_field: str
+    reasoning_required: bool
     stream_usage: bool
     ends_unmarked: bool
 

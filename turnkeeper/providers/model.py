@@ -72,6 +72,12 @@ class Model(Struct, frozen=True, dict=True):
         """How this model wants to be spoken to."""
         return traits(self.url, self.name, self.quirks)
 
+    @property
+    def output_limit(self) -> int | None:
+        """What is really asked for as the most of one pass: `max_output_tokens`, and no more than the model can."""
+        most = self.traits.max_output
+        return min(self.max_output_tokens, most) if self.max_output_tokens and most else self.max_output_tokens
+
     def __repr__(self) -> str:
         """Without the keys: they appear nowhere (S3.3)."""
         return f"Model({self.family!r}, {self.name!r}, base_url={self.url!r}, keys=[{len(self.keys)}])"

@@ -22,6 +22,7 @@ from turnkeeper.providers.openai_chat.rows import Content, Rows
 from turnkeeper.providers.schema_dialect import fit_schema
 from turnkeeper.types.calls import Parsed, ToolCall
 from turnkeeper.types.messages import AssistantMessage, Message, Picture, Prompt, ToolMessage, ToolSpec, UserMessage
+from turnkeeper.types.stream import NativePart
 
 FAMILY = "openai-chat"
 
@@ -31,6 +32,7 @@ CONTINUE = (
 )
 """The instruction form of a continuation (S3.4), for models that can't take a prefill."""
 
+_NO_REASONING = "."  # neither DeepSeek nor Moonshot takes empty text for it
 _PICTURES = "The pictures that the tool calls above returned:"
 _CONTINUED = b',"add_generation_prompt":false,"continue_final_message":true'  # vLLM refuses the one without the other
 
@@ -81,9 +83,8 @@ class RequestWriter:
             options["stream_options"] = {"include_usage": True}
         if self._model.temperature is not None and self._traits.temperature:
             options["temperature"] = self._model.temperature
-        wanted, most = self._model.max_output_tokens, self._traits.max_output
-        if wanted is not None:
-            options[self._traits.max_tokens_field] = min(wanted, most) if most else wanted
+        if self._model.output_limit is not None:
+            options[self._traits.max_tokens_field] = self._model.output_limit
         options |= self._model.extra
         return b"," + encode(options)[1:-1] if options else b""
 
@@ -107,14 +108,14 @@ class RequestWriter:
             return rows.written
         rows = rows.branch()
         if unfinished and not self._traits.prefill:
-            rows.assistant({"role": "assistant", "content": unfinished})
+            rows.assistant(self._reasoned({"role": "assistant", "content": unfinished}))
             rows.user(CONTINUE)
         if prompt.tail:
             rows.user(prompt.tail)
         if unfinished and self._traits.prefill:  # it must stand last
             mark = self._traits.prefill_field
             flag = {mark: True} if mark in ("prefix", "partial") else {}
-            rows.assistant({"role": "assistant", "content": unfinished} | flag)
+            rows.assistant(self._reasoned({"role": "assistant", "content": unfinished} | flag))
         return rows.written
 
     def _new_rows(self, system: str) -> Rows:
@@ -171,11 +172,7 @@ class RequestWriter:
             fields["tool_calls"] = [self._call(call) for call in calls]
         elif said is None:
             return  # S2.5a: nothing empty is sent
-        wanted = self._traits.reasoning_field
-        for part in message.native:  # S3.10: reasoning goes back to the model that made it, and to no other
-            if wanted and part.family == FAMILY and part.model == self._model.name and wanted in part.data:
-                fields[wanted] = part.data[wanted]
-        self._rows.assistant(fields)
+        self._rows.assistant(self._reasoned(fields, message.native))
 
     def _write_next_call(self, messages: tuple[Message, ...], place: int) -> None:
         """Where each call has its own message, that of the result to come stands after the result before it."""
@@ -188,7 +185,19 @@ class RequestWriter:
         calls = asked.calls if isinstance(asked, AssistantMessage) else ()
         for call in calls:
             if call.id == following.call_id:
-                self._rows.assistant({"role": "assistant", "content": None, "tool_calls": [self._call(call)]})
+                self._rows.assistant(self._reasoned({"role": "assistant", "content": None, "tool_calls": [self._call(call)]}))
+
+    def _reasoned(self, message: dict[str, Any], native: tuple[NativePart, ...] = ()) -> dict[str, Any]:
+        """An assistant message with the reasoning that this server wants back."""
+        wanted = self._traits.reasoning_field
+        if not wanted:
+            return message
+        for part in native:  # S3.10: reasoning goes back to the model that made it, and to no other
+            if part.family == FAMILY and part.model == self._model.name and wanted in part.data:
+                message[wanted] = part.data[wanted]
+        if self._traits.reasoning_required and not message.get(wanted):
+            message[wanted] = _NO_REASONING
+        return message
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
         function = {"name": fit_tool_name(call.name), "arguments": _arguments(call)}
