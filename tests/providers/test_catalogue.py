@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.harness import Bench
+from turnkeeper import tool
 from turnkeeper.config import read_config
 from turnkeeper.errors import ConfigurationError
 from turnkeeper.providers import catalogue
@@ -17,6 +19,8 @@ from turnkeeper.providers.catalogue import Traits, known_servers, traits
 from turnkeeper.providers.model import Model
 from turnkeeper.providers.openai_chat.request import CONTINUE, RequestWriter
 from turnkeeper.providers.schema_dialect import GEMINI_REFUSED
+from turnkeeper.testing import ScriptedProvider, cut, say
+from turnkeeper.testing import call as calls
 from turnkeeper.testing.strict import Rules, problems
 from turnkeeper.types.calls import Parsed, ToolCall
 from turnkeeper.types.messages import AssistantMessage, Message, Picture, Prompt, ToolMessage, ToolSpec, UserMessage
@@ -24,6 +28,7 @@ from turnkeeper.types.stream import NativePart
 
 TABLE = tomllib.loads(Path(catalogue.__file__).with_name("catalogue.toml").read_text("utf-8"))
 PNG = Picture(b"\x89PNG" * 300, "image/png")
+REAL = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (2).to_bytes(4, "big") + (3).to_bytes(4, "big") + b"\x08\x02\0\0\0"
 DICE = ToolSpec(
     "roll", "Rolls.", b'{"type":"object","properties":{"n":{"type":"integer","default":1}},"additionalProperties":false}'
 )
@@ -393,3 +398,49 @@ def test_a_changed_system_prompt_or_a_trimmed_history_is_written_anew() -> None:
     kept.body(Prompt("Be brief.", CHAIN))
     for prompt in (Prompt("Be long.", CHAIN), Prompt("Be long.", CHAIN[4:]), Prompt("", CHAIN[5:])):
         assert kept.body(prompt) == writer({"system_role": "user"}).body(prompt)
+
+
+# --- whole turns
+
+
+STRICT: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    (
+        {"alternate": True, "call_ids": "nine", "prefill": True, "prefill_field": "prefix", "stream_usage": False},
+        {"alternate": True, "id_alphabet": NINE, "prefill": True, "refuses": ("stream_options", "max_completion_tokens")},
+    ),
+    (
+        {"alternate": True, "system_role": "user", "parallel_calls": False, "vision": True, "temperature": False},
+        {"alternate": True, "roles": ("user", "assistant", "tool"), "refuses": ("temperature", "parallel_tool_calls")},
+    ),
+    (
+        {"system_role": "developer", "max_tokens_field": "max_completion_tokens", "temperature": False},
+        {"roles": ("developer", "user", "assistant", "tool"), "refuses": ("max_tokens", "temperature")},
+    ),
+]
+
+
+@pytest.mark.parametrize(("quirks", "rules"), STRICT, ids=["like Mistral", "like Gemma", "like OpenAI"])
+async def test_turns_with_tools_pictures_and_a_cut_are_taken_by_a_strict_server(
+    quirks: dict[str, Any], rules: dict[str, Any]
+) -> None:
+    """S2.5a, S3.4, S4.6: "roles must alternate", "developer role not supported", "use max_completion_tokens"."""
+
+    @tool
+    async def draw(n: int) -> Any:
+        """Draws."""
+        return ["a drawing", Picture(REAL, "image/png")]
+
+    async with ScriptedProvider(**rules) as provider:
+        bench = Bench(provider)
+        model = bench.model(quirks=quirks, temperature=0.5, max_output_tokens=500)
+        engine = bench.engine(draw, models=[model, model])
+        both = calls("draw", {"n": 1}, id=LONG_ID) + calls("draw", {"n": 2}, id="x")
+        provider.play(both, say("The tide comes") + cut(), say(" in twice a day."), say("You are welcome."))
+        first = await engine.run("Draw the tide.", channel="c")
+        second = await engine.run("Thanks.", channel="c")
+        await bench.aclose()
+    assert [request.problems for request in provider.requests] == [[]] * 4
+    assert (bench.seen(first).reads, second.end) == ("The tide comes in twice a day.", "completed")
+    for before, after in zip(provider.requests, provider.requests[1:], strict=False):
+        shared = [one == other for one, other in zip(before.body["messages"], after.body["messages"], strict=False)]
+        assert all(shared[:2])

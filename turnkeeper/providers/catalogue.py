@@ -94,7 +94,7 @@ def traits(base_url: str, model: str, overrides: dict[str, Any] | None = None) -
             found |= quirks
     known_as = model.lower().rsplit("/", 1)[-1]
     for entry, quirks in catalogue.models:
-        if entry.server in names and any(fnmatchcase(known_as, pattern) for pattern in entry.match):
+        if entry.server in names and any(_fits(known_as, pattern) for pattern in entry.match):
             found |= quirks
     return msgspec.convert(found | (overrides or {}), Traits)
 
@@ -149,6 +149,11 @@ def _quirks(entry: dict[str, Any]) -> dict[str, Any]:
 
 def _rest(entry: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if name not in Traits.__struct_fields__}
+
+
+def _fits(name: str, pattern: str) -> bool:
+    plain = pattern.partition("*")[0].partition("[")[0]  # most are told apart by this, without compiling them
+    return name.startswith(plain) and fnmatchcase(name, pattern)
 
 
 def _is_at(server: _Server, url: SplitResult) -> bool:
