@@ -56,8 +56,9 @@ fuzz: $(DEV) ## a minute of broken answers for the parsers
 bench: $(DEV) ## the engine against a bare reference, with ratios
 	@$(BIN)/python -m bench.run
 
-docs: $(DEV) ## make docs/settings.md from the code
+docs: $(DEV) ## make docs/settings.md and docs/catalogue.md from the code
 	@$(BIN)/python -m scripts.settings_page
+	@$(BIN)/python -m scripts.catalogue_page
 
 format: $(DEV) ## put the code into its form
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .

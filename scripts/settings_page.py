@@ -28,7 +28,7 @@ name = "gpt-5-mini"
 base_url = "https://api.openai.com/v1"
 key_env = "OPENAI_API_KEY"               # the variable that holds the key
 fallbacks = ["other"]                    # tried in order when this one fails
-quirks = { vision = true }               # catalogue fields that are otherwise here
+quirks = { vision = true }               # fields that are otherwise here: catalogue.md
 
 [models.other]
 name = "llama3.2"

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import turnkeeper
+from scripts import catalogue_page
 from scripts.settings_page import PAGE, page
 
 ROOT = Path(__file__).parents[1]
@@ -13,6 +14,10 @@ ROOT = Path(__file__).parents[1]
 
 def test_the_settings_page_is_made_from_the_settings() -> None:
     assert PAGE.read_text("utf-8") == page(), "run `make docs`"
+
+
+def test_the_catalogue_page_is_made_from_the_catalogue() -> None:
+    assert catalogue_page.PAGE.read_text("utf-8") == catalogue_page.page(), "run `make docs`"
 
 
 def test_links_in_the_docs_lead_somewhere() -> None:

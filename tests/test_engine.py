@@ -264,7 +264,7 @@ BAD_MODELS: list[tuple[dict[str, Any], str]] = [
     ({"family": "openai-chat", "name": "x", "base_url": "http://user:pass@h/v1"}, "password"),
     ({"family": "openai-chat", "name": "x", "keys": ["a b"]}, "Key 1"),
     ({"family": "openai-chat", "name": "x", "temperature": 9}, "temperature"),
-    ({"family": "openai-chat", "name": "x", "quirks": {"visoin": True}}, "wrong quirk"),
+    ({"family": "openai-chat", "name": "x", "quirks": {"visoin": True}}, "no quirk `visoin`; did you mean `vision`"),
 ]
 
 

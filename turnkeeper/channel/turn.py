@@ -87,7 +87,7 @@ def note_beginning(recorder: Recorder, trigger: Trigger, conversation: Conversat
 
 def context_for(conversation: Conversation, trigger: Trigger, model: Model, measure: WindowMeasure, fixed: int) -> Context:
     """The conversation as `model` can read it. `fixed`: tokens of what its requests hold besides (system prompt, tools)."""
-    answer = model.max_output_tokens or measure.window // _ANSWER_SHARE
+    answer = model.output_limit or measure.window // _ANSWER_SHARE
     return conversation.context(UserMessage(trigger.text), measure, max(256, measure.window - answer - fixed))
 
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct, field
 
 from turnkeeper.errors import ConfigurationError
-from turnkeeper.providers.catalogue import Traits, traits
+from turnkeeper.providers.catalogue import Traits, quirk_problem, traits
 from turnkeeper.providers.prices import Price, read_price
 
 HOMES = {
@@ -37,7 +37,7 @@ class Model(Struct, frozen=True, dict=True):
     max_output_tokens: the most that one pass may write, or None for the server's default.
     headers: sent with each request, besides our own.
     extra: fields put into each request's body, for what a server alone understands.
-    quirks: catalogue fields that this server wants otherwise (see catalogue.toml).
+    quirks: catalogue fields that this server wants otherwise (see docs/catalogue.md).
     price: US dollars for a million tokens, `input` and `output` at least (see prices.py), where the public table is not to
         be asked; None for that table.
 
@@ -72,10 +72,9 @@ class Model(Struct, frozen=True, dict=True):
                 raise ConfigurationError(
                     f"Key {position} of the model {self.name!r} is empty or holds blanks or characters that no key has."
                 )
-        try:
-            traits(self.url, self.name, self.quirks)
-        except msgspec.ValidationError as problem:
-            raise ConfigurationError(f"The model {self.name!r}: a wrong quirk: {problem}.") from None
+        wrong = quirk_problem(self.quirks)
+        if wrong:
+            raise ConfigurationError(f"The model {self.name!r}: {wrong}")
         try:
             _ = self.own_price
         except msgspec.ValidationError as problem:
@@ -95,6 +94,12 @@ class Model(Struct, frozen=True, dict=True):
     def own_price(self) -> Price | None:
         """The price that the user gave."""
         return read_price(self.price) if self.price is not None else None
+
+    @property
+    def output_limit(self) -> int | None:
+        """What is really asked for as the most of one pass: `max_output_tokens`, and no more than the model can."""
+        most = self.traits.max_output
+        return min(self.max_output_tokens, most) if self.max_output_tokens and most else self.max_output_tokens
 
     def __repr__(self) -> str:
         """Without the keys: they appear nowhere (S3.3)."""

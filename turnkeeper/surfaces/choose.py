@@ -15,7 +15,7 @@ from msgspec import Struct
 from turnkeeper.config import Config
 from turnkeeper.errors import ConfigurationError
 from turnkeeper.providers.catalogue import known_servers
-from turnkeeper.providers.model import Model
+from turnkeeper.providers.model import FAMILIES, Model
 
 EMBEDDED = "smollm2-135m"
 BETTER = "qwen2.5-coder-1.5b"
@@ -73,10 +73,10 @@ def _named(wish: Wish, config: Config, env: Mapping[str, str]) -> Chosen | None:
 def _from_environment(env: Mapping[str, str]) -> Chosen | None:
     for server in known_servers():
         key = env.get(server.key_env, "").strip()
-        if key:
+        if key and server.family in FAMILIES:
             name = env.get("TURNKEEPER_MODEL", "").strip() or server.default_model
             base_url = env.get("OPENAI_BASE_URL", "").strip() if server.key_env == "OPENAI_API_KEY" else ""
-            model = Model("openai-chat", name, base_url=base_url or server.base_url, keys=[key])
+            model = Model(server.family, name, base_url=base_url or server.base_url, keys=[key])
             return Chosen((model,), f"{name} at {server.name}, because {server.key_env} is set")
     return None
 

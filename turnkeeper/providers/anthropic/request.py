@@ -84,9 +84,9 @@ class MessagesWriter:
         return b"".join(parts)
 
     def _options(self) -> dict[str, Any]:
-        most = self._model.max_output_tokens or _OUTPUT
-        options: dict[str, Any] = {"max_tokens": min(most, self._traits.max_output or most)}
-        if self._model.temperature is not None and "thinking" not in self._model.extra:
+        most = self._traits.max_output or _OUTPUT
+        options: dict[str, Any] = {"max_tokens": self._model.output_limit or min(_OUTPUT, most)}
+        if self._model.temperature is not None and self._traits.temperature and "thinking" not in self._model.extra:
             options["temperature"] = min(self._model.temperature, 1.0)
         return options | self._model.extra
 

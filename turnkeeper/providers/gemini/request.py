@@ -83,10 +83,9 @@ class GeminiWriter:
 
     def _options(self) -> dict[str, Any]:
         own: dict[str, Any] = {}
-        most = self._model.max_output_tokens
-        if most is not None:
-            own["maxOutputTokens"] = min(most, self._traits.max_output or most)
-        if self._model.temperature is not None:
+        if self._model.output_limit is not None:
+            own["maxOutputTokens"] = self._model.output_limit
+        if self._model.temperature is not None and self._traits.temperature:
             own["temperature"] = self._model.temperature
         generation = own | table_of(self._model.extra.get("generationConfig"))
         return self._model.extra | ({"generationConfig": generation} if generation else {})

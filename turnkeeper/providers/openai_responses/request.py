@@ -74,11 +74,10 @@ class ResponsesWriter:
 
     def _options(self) -> dict[str, Any]:
         options: dict[str, Any] = {"store": False, "include": ["reasoning.encrypted_content"]}
-        if self._model.temperature is not None:
+        if self._model.temperature is not None and self._traits.temperature:
             options["temperature"] = self._model.temperature
-        most = self._model.max_output_tokens
-        if most is not None:
-            options["max_output_tokens"] = max(_LEAST_OUTPUT, min(most, self._traits.max_output or most))
+        if self._model.output_limit is not None:
+            options["max_output_tokens"] = max(_LEAST_OUTPUT, self._model.output_limit)
         return options | self._model.extra
 
     def _encode_tools(self, tools: tuple[ToolSpec, ...]) -> bytes:
