@@ -168,7 +168,16 @@ def test_rules_that_only_some_servers_have(rules, body, sentence) -> None:
 
 
 @pytest.mark.parametrize(
-    "junk", [{"messages": [{"role": "assistant", "tool_calls": "x"}]}, {"messages": {}}, {"tools": 3}, 3, "x"]
+    "junk",
+    [
+        {"messages": [{"role": "assistant", "tool_calls": "x"}]},
+        {"messages": [{"role": "user", "content": [{"type": []}]}]},
+        {"messages": [{"role": "tool", "tool_call_id": {}, "content": "4"}]},
+        {"messages": {}},
+        {"tools": 3},
+        3,
+        "x",
+    ],
 )
 def test_junk_is_a_problem_and_no_crash(junk) -> None:
     assert problems(junk, Rules())

@@ -8,15 +8,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, zip_longest
-from typing import Any, assert_never, cast
+from typing import Any, assert_never
 
 from msgspec import UNSET, Struct
 
 from turnkeeper.testing import strict
 from turnkeeper.testing.seen import SeenRequest
+from turnkeeper.testing.shapes import as_table
 from turnkeeper.testing.steps import (
     Answer,
     Call,
@@ -36,8 +36,8 @@ from turnkeeper.testing.steps import (
     flat,
 )
 from turnkeeper.testing.wire import Asked, SseEvent
+from turnkeeper.testing.wording import CREATED, count, spelled
 
-_CREATED = 1_764_600_000  # a fixed time: the same script gives the same bytes
 _DONE = SseEvent("[DONE]")
 _ERRORS: dict[int, tuple[str, str, str | None]] = {  # status -> message, type, code
     400: ("The request was not valid.", "invalid_request_error", None),
@@ -87,7 +87,7 @@ class OpenAIChat:
 
     def wants_stream(self, request: SeenRequest) -> bool:
         """Whether `stream` is true."""
-        return _table(request.body).get("stream") is True
+        return (as_table(request.body) or {}).get("stream") is True
 
     def error(self, status: int, message: str = "", code: str | None = None) -> dict[str, Any]:
         """`{"error": {...}}`."""
@@ -96,12 +96,12 @@ class OpenAIChat:
 
     def models(self, names: Sequence[str]) -> dict[str, Any]:
         """The list of models."""
-        entries = [{"id": name, "object": "model", "created": _CREATED, "owned_by": "turnkeeper"} for name in names]
+        entries = [{"id": name, "object": "model", "created": CREATED, "owned_by": "turnkeeper"} for name in names]
         return {"object": "list", "data": entries}
 
     def voice(self, answer: Answer, request: SeenRequest, new_id: Callable[[], str]) -> OpenAIVoice:
         """Who gives this answer."""
-        return OpenAIVoice(answer, _table(request.body), new_id)
+        return OpenAIVoice(answer, as_table(request.body) or {}, new_id)
 
 
 OPENAI_CHAT = OpenAIChat()
@@ -124,7 +124,7 @@ class OpenAIVoice:
         self._request = request
         self._new_id = new_id
         self._counts = _count(answer, request)
-        self._usage_asked = _table(request.get("stream_options")).get("include_usage") is True
+        self._usage_asked = (as_table(request.get("stream_options")) or {}).get("include_usage") is True
         self._id = f"chatcmpl-{new_id().removeprefix('call_')}"
         self._calls = 0
         self._role_said = False
@@ -141,7 +141,7 @@ class OpenAIVoice:
                 self._done_due = False
                 return [_DONE]
             case Error() if step.name:
-                return [SseEvent(_json({"error": _error(step)}), step.name)]
+                return [SseEvent(spelled({"error": _error(step)}), step.name)]
             case _:
                 return self._events(self._chunks(step))
 
@@ -252,7 +252,7 @@ class OpenAIVoice:
 
     def _event(self, chunk: Chunk) -> SseEvent:
         if chunk.error is not None and chunk.delta is None:
-            return SseEvent(_json({"error": chunk.error}))
+            return SseEvent(spelled({"error": chunk.error}))
         choice = {"index": 0, "delta": chunk.delta, "logprobs": None, "finish_reason": chunk.finish}
         body = self._envelope("chat.completion.chunk") | {"choices": [] if chunk.delta is None else [choice]}
         if chunk.usage is not None or self._every_chunk:
@@ -262,11 +262,11 @@ class OpenAIVoice:
             body["usage"] = None
         if chunk.error is not None:
             body["error"] = chunk.error
-        return SseEvent(_json(body))
+        return SseEvent(spelled(body))
 
     def _envelope(self, kind: str) -> dict[str, Any]:
         model = self._request.get("model")
-        return {"id": self._id, "object": kind, "created": _CREATED, "model": model}
+        return {"id": self._id, "object": kind, "created": CREATED, "model": model}
 
 
 def _delta(step: Say | Think | Refuse, text: str) -> dict[str, Any]:
@@ -332,34 +332,15 @@ def _usual_finish(answer: Answer) -> str:
 
 
 def _count(answer: Answer, request: dict[str, Any]) -> dict[str, Any]:
-    """The counts of the answer: what it says of them, and the rest from the lengths, four characters a token."""
-    said, thought = 0, 0
-    for step in flat(answer.steps):
-        match step:
-            case Say() | Refuse():
-                said += len("".join(step.pieces))
-            case Think():
-                thought += len("".join(step.pieces))
-            case Call():
-                said += len(step.name) + len(step.text)
-            case _:
-                pass
+    counts = count(answer, {"messages": request.get("messages"), "tools": request.get("tools")})
     given = answer.usage or Usage()
-    sent = len(_json({"messages": request.get("messages"), "tools": request.get("tools")}))
-    prompt = _tokens(sent) if given.prompt is None else given.prompt
-    reasoning = _tokens(thought) if given.reasoning is None else given.reasoning
-    completion = _tokens(said) + reasoning if given.completion is None else given.completion
     return {
-        "prompt_tokens": prompt,
-        "completion_tokens": completion,
-        "total_tokens": prompt + completion,
-        "prompt_tokens_details": {"cached_tokens": given.cached},
-        "completion_tokens_details": {"reasoning_tokens": reasoning},
+        "prompt_tokens": counts.prompt,
+        "completion_tokens": counts.completion,
+        "total_tokens": counts.prompt + counts.completion,
+        "prompt_tokens_details": {"cached_tokens": counts.cached},
+        "completion_tokens_details": {"reasoning_tokens": counts.reasoning},
     } | given.extra
-
-
-def _tokens(characters: int) -> int:
-    return -(-characters // 4)
 
 
 def _error(step: Error) -> dict[str, Any]:
@@ -368,16 +349,3 @@ def _error(step: Error) -> dict[str, Any]:
 
 def _without_none(entry: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if value is not None}
-
-
-def _table(value: object) -> dict[str, Any]:
-    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
-
-
-def _json(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, as servers send it that cut texts by UTF-16
-        return json.dumps(value, separators=(",", ":"))
-    return text

@@ -8,11 +8,12 @@
 
 from __future__ import annotations
 
-import json
 import re
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
 from msgspec import Struct
+
+from turnkeeper.testing.shapes import as_rows, as_table, spells_object
 
 
 class Rules(Struct, frozen=True, kw_only=True):
@@ -42,7 +43,7 @@ class RuleOptions(TypedDict, total=False):
 
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_PARTS = {"text", "image_url", "input_audio", "file", "refusal", "thinking"}
+_PARTS = ("text", "image_url", "input_audio", "file", "refusal", "thinking")  # no set: a type may be unhashable
 
 
 def problems(body: object, rules: Rules) -> list[str]:
@@ -50,18 +51,18 @@ def problems(body: object, rules: Rules) -> list[str]:
 
     body: the decoded JSON of the request.
     """
-    request = _table(body)
+    request = as_table(body)
     if request is None:
         return ["the body is not a JSON object"]
     found = _request_problems(request, rules)
     if "tools" in request:
         found += _tool_problems(request["tools"])
-    messages = _list(request.get("messages"))
+    messages = as_rows(request.get("messages"))
     if not messages:
         return [*found, "messages: a list with at least one message is needed"]
     known: list[dict[str, Any]] = []
     for place, message in enumerate(messages):
-        table = _table(message)
+        table = as_table(message)
         if table is None:
             return [*found, f"messages[{place}]: not an object"]
         known.append(table)
@@ -74,7 +75,7 @@ def problems(body: object, rules: Rules) -> list[str]:
 
 def knows_model(body: object, rules: Rules) -> bool:
     """False if the request names a model that the server does not have."""
-    model = (_table(body) or {}).get("model")
+    model = (as_table(body) or {}).get("model")
     return not isinstance(model, str) or not rules.models or model in rules.models
 
 
@@ -92,15 +93,15 @@ def _request_problems(request: dict[str, Any], rules: Rules) -> list[str]:
 
 
 def _tool_problems(tools: object) -> list[str]:
-    listed = _list(tools)
+    listed = as_rows(tools)
     if not listed:
         return ["tools: a list with at least one tool, or no such field"]
     found: list[str] = []
     names: set[str] = set()
     for place, tool in enumerate(listed):
         where = f"tools[{place}]"
-        function = _table((_table(tool) or {}).get("function"))
-        if function is None or (_table(tool) or {}).get("type") != "function":
+        function = as_table((as_table(tool) or {}).get("function"))
+        if function is None or (as_table(tool) or {}).get("type") != "function":
             found.append(f"{where}: not of type function with a function in it")
             continue
         name = function.get("name")
@@ -110,7 +111,7 @@ def _tool_problems(tools: object) -> list[str]:
             found.append(f"{where}: a second tool is called {name!r}")
         else:
             names.add(name)
-        if "parameters" in function and (_table(function["parameters"]) or {}).get("type") != "object":
+        if "parameters" in function and (as_table(function["parameters"]) or {}).get("type") != "object":
             found.append(f"{where}: the parameters are not a schema of type object")
     return found
 
@@ -124,7 +125,7 @@ def _message_problems(message: dict[str, Any], where: str, rules: Rules) -> list
     if calls is not None and role != "assistant":
         found.append(f"{where}: only assistant messages have tool_calls")
     elif calls is not None:
-        found += _call_problems(_list(calls), where, rules)
+        found += _call_problems(as_rows(calls), where, rules)
     if role == "tool" and (not isinstance(message.get("tool_call_id"), str) or not message["tool_call_id"]):
         found.append(f"{where}: a result needs a tool_call_id")
     says_more = role == "assistant" and bool(calls or message.get("refusal"))
@@ -136,18 +137,18 @@ def _content_problems(content: object, where: str, *, may_lack: bool) -> list[st
         return [] if may_lack else [f"{where}: content is empty"]
     if isinstance(content, str):
         return [] if content.strip() else [f"{where}: content is only whitespace"]
-    parts = _list(content)
+    parts = as_rows(content)
     if parts is None:
         return [f"{where}: content is neither text nor a list of parts"]
     found = [] if parts else [f"{where}: content is an empty list"]
     for place, part in enumerate(parts):
-        table = _table(part) or {}
+        table = as_table(part) or {}
         kind = table.get("type")
         if kind not in _PARTS:
             found.append(f"{where}.content[{place}]: unknown type {kind!r}")
         elif kind == "text" and not (isinstance(table.get("text"), str) and table["text"].strip()):
             found.append(f"{where}.content[{place}]: text is empty")
-        elif kind == "image_url" and not (_table(table.get("image_url")) or {}).get("url"):
+        elif kind == "image_url" and not (as_table(table.get("image_url")) or {}).get("url"):
             found.append(f"{where}.content[{place}]: the picture has no url")
     return found
 
@@ -158,8 +159,8 @@ def _call_problems(calls: list[Any] | None, where: str, rules: Rules) -> list[st
     found: list[str] = []
     for place, call in enumerate(calls):
         at = f"{where}.tool_calls[{place}]"
-        table = _table(call) or {}
-        function = _table(table.get("function")) or {}
+        table = as_table(call) or {}
+        function = as_table(table.get("function")) or {}
         call_id, name = table.get("id"), function.get("name")
         if table.get("type") != "function":
             found.append(f"{at}: the type is not function")
@@ -169,7 +170,7 @@ def _call_problems(calls: list[Any] | None, where: str, rules: Rules) -> list[st
             found.append(f"{at}: the id {call_id!r} does not match {rules.id_alphabet}")
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             found.append(f"{at}: the name {name!r} does not match {_NAME.pattern}")
-        if not _spells_object(function.get("arguments")):
+        if not spells_object(function.get("arguments")):
             found.append(f"{at}: arguments are not a string that holds a JSON object")
     return found
 
@@ -185,7 +186,7 @@ def _pairing_problems(messages: list[dict[str, Any]]) -> list[str]:
             answered = message.get("tool_call_id")
             if answered in lacking:
                 lacking.remove(str(answered))
-            elif answered in seen:
+            elif isinstance(answered, str) and answered in seen:
                 found.append(f"{where}: call {answered!r} has a result already, or other messages stand between them")
             else:
                 found.append(f"{where}: no call with the id {answered!r} stands before this result")
@@ -230,22 +231,5 @@ def _turn_problems(messages: list[dict[str, Any]]) -> list[str]:
 def _call_ids(message: dict[str, Any]) -> list[str]:
     if message.get("role") != "assistant":
         return []
-    ids = [(_table(call) or {}).get("id") for call in _list(message.get("tool_calls")) or []]
+    ids = [(as_table(call) or {}).get("id") for call in as_rows(message.get("tool_calls")) or []]
     return [call_id for call_id in ids if isinstance(call_id, str) and call_id]
-
-
-def _spells_object(text: object) -> bool:
-    if not isinstance(text, str):
-        return False
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def _table(value: object) -> dict[str, Any] | None:
-    return cast(dict[str, Any], value) if isinstance(value, dict) else None
-
-
-def _list(value: object) -> list[Any] | None:
-    return cast(list[Any], value) if isinstance(value, list) else None
