@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from tests.neutral import conversation
 from turnkeeper import Engine, Host, Model, Settings, Tool, TurnResult
 from turnkeeper.delivery.sink import DeliveryUncertainError, Outgoing
 from turnkeeper.journal.events import TurnEvent
@@ -35,15 +36,16 @@ class Seen(Struct):
 class Bench:
     """Makes engines against one scripted provider."""
 
-    def __init__(self, provider: ScriptedProvider) -> None:
+    def __init__(self, provider: ScriptedProvider, family: str = "openai-chat") -> None:
         self.provider = provider
+        self.family = family
         self.journal: Journal = MemoryJournal()
         self.strict_errors_expected = False
         self._engines: list[Engine] = []
 
     def model(self, name: str = "gpt-x", **options: Any) -> Model:
         """A model of the scripted provider."""
-        return Model("openai-chat", name, base_url=self.provider.base_url, **{"keys": [KEY]} | options)
+        return Model(self.family, name, base_url=self.provider.base_url, **{"keys": [KEY]} | options)
 
     def engine(
         self,
@@ -83,8 +85,8 @@ class Bench:
         return "\n".join(timeline(await self.journal.turn(result.turn_id)))
 
     def messages(self, request: int = -1) -> list[dict[str, Any]]:
-        """The messages of a request."""
-        return self.provider.requests[request].body["messages"]
+        """The messages of a request, as chat completions would have them."""
+        return conversation(self.provider.requests[request])
 
     async def aclose(self) -> None:
         """Closes all engines."""

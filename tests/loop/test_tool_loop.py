@@ -9,6 +9,7 @@ import pytest
 from msgspec import Struct
 
 from tests.harness import Bench, Seen
+from tests.neutral import offered
 from turnkeeper import ContextItem, EndTurn, RestartWith, Succeeded, ToolContext, tool
 from turnkeeper.testing import Answer, call, close, cut, done, error, fail, finish, keepalive, say, think, together, usage
 
@@ -367,7 +368,7 @@ async def test_a_context_item_restarts_the_pass_once_and_leaves_no_entry(bench: 
     assert len(result.usage) == 3
     second = bench.messages(1)
     assert second[-1] == {"role": "user", "content": "About tides: it is wet."}
-    assert "enrich" not in [t["function"]["name"] for t in bench.provider.requests[1].body["tools"]]
+    assert "enrich" not in offered(bench.provider.requests[1])
 
 
 async def test_a_key_brings_its_context_item_once_a_turn(bench: Bench) -> None:
