@@ -8,11 +8,12 @@ import pytest
 
 from tests.harness import Bench
 from turnkeeper.testing import ScriptedProvider
+from turnkeeper.testing.anthropic import ANTHROPIC
 from turnkeeper.testing.openai_chat import OPENAI_CHAT
 from turnkeeper.testing.openai_responses import OPENAI_RESPONSES
 from turnkeeper.testing.wire import Family
 
-FAMILIES: dict[str, Family] = {"openai-chat": OPENAI_CHAT, "openai-responses": OPENAI_RESPONSES}
+FAMILIES: dict[str, Family] = {"openai-chat": OPENAI_CHAT, "openai-responses": OPENAI_RESPONSES, "anthropic": ANTHROPIC}
 
 
 @pytest.fixture(params=FAMILIES)

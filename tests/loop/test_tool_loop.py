@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -398,9 +399,10 @@ async def test_each_request_extends_the_one_before_byte_for_byte(bench: Bench) -
     engine = bench.engine(*TOOLS)
     await engine.run("go")
     await engine.run("and again")
-    bodies = [request.raw for request in bench.provider.requests]
-    for before, after in zip(bodies, bodies[1:], strict=False):
-        assert after.startswith(before[:-2])
+    mark = b',"cache_control":{"type":"ephemeral"}'  # it moves on, and is no part of what a server compares
+    bodies = [request.raw.replace(mark, b"") for request in bench.provider.requests]
+    for before, after in pairwise(bodies):
+        assert after.startswith(before.rstrip(b"]}"))
 
 
 async def test_a_text_that_was_carried_on_and_then_asks_for_a_tool_goes_back_whole(bench: Bench) -> None:
