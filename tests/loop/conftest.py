@@ -9,11 +9,17 @@ import pytest
 from tests.harness import Bench
 from turnkeeper.testing import ScriptedProvider
 from turnkeeper.testing.anthropic import ANTHROPIC
+from turnkeeper.testing.gemini import GEMINI
 from turnkeeper.testing.openai_chat import OPENAI_CHAT
 from turnkeeper.testing.openai_responses import OPENAI_RESPONSES
 from turnkeeper.testing.wire import Family
 
-FAMILIES: dict[str, Family] = {"openai-chat": OPENAI_CHAT, "openai-responses": OPENAI_RESPONSES, "anthropic": ANTHROPIC}
+FAMILIES: dict[str, Family] = {
+    "openai-chat": OPENAI_CHAT,
+    "openai-responses": OPENAI_RESPONSES,
+    "anthropic": ANTHROPIC,
+    "gemini": GEMINI,
+}
 
 
 @pytest.fixture(params=FAMILIES)
