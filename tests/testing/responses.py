@@ -34,4 +34,4 @@ def voiced(answer: Answer, *, ended: bool = True, **fields: Any) -> list[Any]:
 
 
 def of_type(kind: str, events: list[Any]) -> list[Any]:
-    return [one for one in events if isinstance(one, dict) and one["type"] == f"response.{kind}"]
+    return [one for one in events if isinstance(one, dict) and one.get("type") == f"response.{kind}"]

@@ -28,13 +28,12 @@ def events_of(path: Path) -> list[Any]:
 
 
 def strange(events: list[Any]) -> bool:
-    """Recordings of other items, with annotations, or with an end to arguments that no delta began."""
+    """Recordings with gaps, of other items, with annotations, or with an end to arguments that no delta began."""
     kinds = {one["item"]["type"] for one in events if "item" in one}
+    gaps = [one.get("sequence_number") for one in events] != list(range(len(events)))
     lone = of_type("function_call_arguments.done", events) and not of_type("function_call_arguments.delta", events)
-    unnamed = any("type" not in one for one in events)
-    return unnamed or bool(
-        kinds - {"message", "reasoning", "function_call"} or of_type("output_text.annotation.added", events) or lone
-    )
+    annotated = of_type("output_text.annotation.added", events)
+    return bool(gaps or kinds - {"message", "reasoning", "function_call"} or lone or annotated)
 
 
 def script_of(events: list[Any]) -> Answer:
@@ -92,8 +91,10 @@ def test_a_script_of_a_recording_is_worded_as_the_recording(path: Path) -> None:
     assert gist(made) == gist(events)
     for ours, theirs in zip(made, events, strict=True):
         assert set(ours) <= set(theirs)
-        assert set(theirs) - set(ours) <= {"obfuscation"}
+        assert set(theirs) - set(ours) <= {"obfuscation", "copilot_usage"}
+        if "xai" in path.stem:
+            continue  # its responses have few of the fields, its reasoning a status
         if "response" in ours:
-            assert set(ours["response"]) <= set(theirs["response"]) | {"completed_at"}
+            assert set(ours["response"]) - set(theirs["response"]) <= {"completed_at", "prompt_cache_key"}
         if "item" in ours:
-            assert set(theirs["item"]) - set(ours["item"]) <= {"phase"}
+            assert set(theirs["item"]) - set(ours["item"]) <= {"phase", "namespace", "caller"}
