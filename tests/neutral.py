@@ -74,7 +74,9 @@ def _of_gemini(body: dict[str, Any]) -> list[dict[str, Any]]:
             if "functionCall" in part:
                 _asked(messages, "", part["functionCall"]["name"])
             elif "functionResponse" in part:
-                messages.append({"role": "tool", "tool_call_id": "", "content": part["functionResponse"]["response"]["result"]})
+                answer = part["functionResponse"]
+                found = {"role": "tool", "tool_call_id": answer.get("id", ""), "content": answer["response"]["result"]}
+                messages.append(found)
             elif "text" in part:
                 messages.append({"role": role, "content": part["text"]})
             else:

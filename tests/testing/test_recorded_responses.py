@@ -90,9 +90,11 @@ def test_a_script_of_a_recording_is_worded_as_the_recording(path: Path) -> None:
     made = voiced(script_of(events), **ENCRYPTED)
     assert gist(made) == gist(events)
     for ours, theirs in zip(made, events, strict=True):
+        if "xai" in path.stem:
+            continue  # its events and responses have few of the fields, its reasoning a status
         assert set(ours) <= set(theirs)
         assert set(theirs) - set(ours) <= {"obfuscation", "copilot_usage"}
-        if "response" in ours and "xai" not in path.stem:  # xAI's responses have few of the fields
+        if "response" in ours:
             assert set(ours["response"]) - set(theirs["response"]) <= {"completed_at", "prompt_cache_key"}
         if "item" in ours:
-            assert set(theirs["item"]) - set(ours["item"]) <= {"phase", "namespace", "caller", "status"}
+            assert set(theirs["item"]) - set(ours["item"]) <= {"phase", "namespace", "caller"}

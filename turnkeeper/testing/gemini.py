@@ -8,17 +8,18 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any, assert_never
+from typing import Any, TypeGuard, assert_never
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from msgspec import UNSET
 
 from turnkeeper.testing import strict, strict_gemini
 from turnkeeper.testing.seen import SeenRequest
-from turnkeeper.testing.shapes import as_table
+from turnkeeper.testing.shapes import as_table, spells_object
 from turnkeeper.testing.steps import (
     Answer,
     Call,
@@ -58,8 +59,9 @@ class Gemini:
 
     Its wire differs from chat completions in what the verbs do:
 
-    - A `call` is one part, with its arguments as an object, without an id unless one is given, and signed. With
-      `pieces=[...]` its texts come as `partialArgs`, a string value at a time; text that is no JSON object can't be sent.
+    - A `call` is one part, with its arguments as an object, without an id unless one is given, and signed. An `index` has
+      its texts come as `partialArgs`, a string value at a time. Text that is no JSON object can't be sent: such a call is
+      left open where `finish("length")` follows, else the answer ends as `MALFORMED_FUNCTION_CALL`.
     - `think` is a part marked `thought`.
     - `finish`: "stop", "tool_calls", "length" and "content_filter" become `STOP`, `STOP`, `MAX_TOKENS` and `SAFETY`; others
       are sent as they are. None ends the stream without a finish reason.
@@ -138,6 +140,9 @@ class GeminiVoice:
         self._name = new_id().removeprefix("call_")
         self._finished = False
         self._refused = False
+        reasons = [step.reason for step in flat(answer.steps) if isinstance(step, Finish)]
+        self._cut = reasons[-1:] == ["length"]
+        self._malformed = "" if self._cut else next((_malformed(step) for step in flat(answer.steps) if _is_broken(step)), "")
 
     def say(self, step: Spoken) -> list[SseEvent]:
         """The step's events."""
@@ -153,7 +158,7 @@ class GeminiVoice:
         """The finish reason, if none was said."""
         if self._finished or self._refused:
             return []
-        return [SseEvent(spelled(self._chunk([{"text": ""}], "STOP")))]
+        return [SseEvent(spelled(self._chunk([{"text": ""}], "MALFORMED_FUNCTION_CALL" if self._malformed else "STOP")))]
 
     def whole(self) -> Any:
         """The whole answer: one document, or a list of chunks where a stream was asked for without `alt=sse`."""
@@ -171,7 +176,7 @@ class GeminiVoice:
     def _chunks(self, step: Chunked) -> list[dict[str, Any]]:
         match step:
             case Say() | Think() | Call():
-                return [self._chunk([part]) for part in _parts(step)]
+                return [self._chunk([part]) for part in _parts(step, cut=self._cut)]
             case Refuse():
                 self._refused = True
                 return [self._blocked()]
@@ -184,7 +189,12 @@ class GeminiVoice:
             case Usage():
                 return []  # each chunk has the counts
             case Together():
-                said = [part for one in flat(step.steps) if isinstance(one, Say | Think | Call) for part in _parts(one)]
+                said = [
+                    part
+                    for one in flat(step.steps)
+                    if isinstance(one, Say | Think | Call)
+                    for part in _parts(one, cut=self._cut)
+                ]
                 ends = [chunk for one in flat(step.steps) if isinstance(one, Finish) for chunk in self._chunks(one)]
                 reason = ends[-1]["candidates"][0]["finishReason"] if ends else None
                 return [self._chunk(said, reason)]
@@ -197,6 +207,7 @@ class GeminiVoice:
     def _chunk(self, parts: list[Part], reason: str | None = None) -> dict[str, Any]:
         candidate: dict[str, Any] = {"content": {"parts": parts, "role": "model"}}
         candidate |= {"finishReason": reason} if reason else {}
+        candidate |= {"finishMessage": self._malformed} if reason == "MALFORMED_FUNCTION_CALL" else {}
         return {"candidates": [candidate | {"index": 0}], **self._tail()}
 
     def _blocked(self) -> dict[str, Any]:
@@ -219,18 +230,39 @@ class GeminiVoice:
         return {"error": {"code": code, "message": step.message, "status": _STATUSES.get(code, ("INTERNAL", ""))[0]}}
 
 
-def _parts(step: Say | Think | Call) -> list[Part]:
-    """The parts of a step in a stream, a chunk each."""
+def _parts(step: Say | Think | Call, *, cut: bool) -> list[Part]:
+    """The parts of a step in a stream, a chunk each. cut: the answer ends for want of room."""
     match step:
         case Say():
             return [{"text": piece} for piece in step.pieces]
         case Think():
             return [{"text": piece, "thought": True} for piece in step.pieces]
         case Call():
-            texts = isinstance(step.arguments, dict) and all(isinstance(one, str) for one in step.arguments.values())
-            if texts and len(step.fragments) > 1 and step.index is not UNSET:
-                return _streamed(step)
-            return [_call(step)]
+            if _is_broken(step):
+                return [{"functionCall": {"name": step.name, "willContinue": True}}] if cut else []
+            arguments = _arguments(step)
+            texts = bool(arguments) and all(isinstance(one, str) for one in arguments.values())
+            return _streamed(step, arguments) if texts and step.index is not UNSET else [_call(step)]
+
+
+def _arguments(step: Call) -> dict[str, Any]:
+    if isinstance(step.arguments, dict):
+        return step.arguments
+    return json.loads(step.arguments) if spells_object(step.arguments) else {}
+
+
+def _is_broken(step: object) -> TypeGuard[Call]:
+    """A call whose arguments are no object, which this wire can't say; no arguments at all are an empty one."""
+    return (
+        isinstance(step, Call)
+        and isinstance(step.arguments, str)
+        and bool(step.arguments)
+        and not spells_object(step.arguments)
+    )
+
+
+def _malformed(step: Call) -> str:
+    return f"Malformed function call: print(default_api.{step.name}({step.text}))"
 
 
 def _whole_part(step: Say | Think | Call) -> Part:
@@ -244,18 +276,18 @@ def _whole_part(step: Say | Think | Call) -> Part:
 
 
 def _call(step: Call) -> Part:
-    named: dict[str, Any] = {"name": step.name, "args": step.arguments if isinstance(step.arguments, dict) else {}}
+    named: dict[str, Any] = {"name": step.name, "args": _arguments(step)}
     named |= {"id": step.id} if isinstance(step.id, str) and step.id else {}
     return {"functionCall": named, "thoughtSignature": b64encode(f"signed:{step.name}".encode()).decode()}
 
 
-def _streamed(step: Call) -> list[Part]:
+def _streamed(step: Call, arguments: dict[str, str]) -> list[Part]:
     """A call whose texts come in two halves each, as values with paths."""
     begun = _call(step)
     del begun["functionCall"]["args"]
     begun["functionCall"]["willContinue"] = True
     parts = [begun]
-    for name, value in step.arguments.items() if isinstance(step.arguments, dict) else ():
+    for name, value in arguments.items():
         half = len(value) // 2
         for text in (value[:half], value[half:]):
             piece = {"jsonPath": f"$.{name}", "stringValue": text, "willContinue": True}

@@ -179,7 +179,7 @@ class GeminiParser(AnswerParser):
         last = self._calls[-1] if self._calls else None
         call = last if not said.name and last is not None and last.open else None
         if call is None:
-            if not said.name and not said.args and not said.partial_args:
+            if said.name is None and not said.args and not said.partial_args:
                 return  # the end of a call that has ended
             call = self._begin_call(said, signature, events)
         if said.args:
