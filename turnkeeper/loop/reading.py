@@ -69,6 +69,8 @@ class Reading:
         self.reasoning: list[str] = []
         self.usage: Usage | None = None
         self.finish: FinishReason = "unknown"
+        self.ended = False
+        """The provider said that it had finished."""
         self.fault: Fault | None = None
         self.begun = False
         """Text has come."""
@@ -123,6 +125,7 @@ class Reading:
                     self.usage = usage
                 case Finished(reason=reason):
                     self.finish = reason
+                    self.ended = True
                 case FaultReported(fault=fault):
                     self.fault = self.fault or fault
                 case StartedOver():
@@ -133,6 +136,13 @@ class Reading:
                 case TextRevised() | Heartbeat():
                     pass
         return progress
+
+    def reported(self) -> Usage | None:
+        """What the provider has reported of tokens; of an answer that was broken off, as far as it had come."""
+        if self.usage is None and self.parser is not None and not self.parser.over:
+            counted = [event.usage for event in self.parser.close() if isinstance(event, UsageReported)]
+            return counted[-1] if counted else None
+        return self.usage
 
     def close(self) -> None:
         """The text is complete: nothing may be held back any more."""

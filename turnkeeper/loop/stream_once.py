@@ -75,7 +75,7 @@ async def stream_once(turn: Turn, attempt: Attempt, state: LoopState, purpose: P
         fault = replace(fault, said=turn.redactor.text(fault.said))
     reading.calls = _as_recorded(turn, state, reading)
     end = _end_of(turn.delivery, reading, scope, fault, shown=turn.delivery.shown[before:])
-    usage = await attempt.provider.priced(_usage(reading, request, end))
+    usage = await attempt.provider.priced(_usage(reading, request))
     turn.recorder.note(_pass_ended(turn, end, usage, reading, scope))
     entry = PassUsage.of(attempt.provider.model.name, usage)
     return state.after_pass(end, entry, _thoughts(reading), carried_on=carried_on)
@@ -204,16 +204,16 @@ def _text_filter(turn: Turn, attempt: Attempt, state: LoopState, purpose: Purpos
     return RepeatFilter(state.delivered_texts) if state.ran else None
 
 
-def _usage(reading: Reading, request: HttpRequest, end: PassEnd) -> Usage:
-    """What the provider reported, or an estimate, marked, where it reported nothing or could not (S15.2)."""
-    if reading.usage is not None and isinstance(end, Completed | ToolCalls | Empty):
-        return reading.usage
-    if reading.usage is not None and (reading.usage.output or not reading.begun):
-        return reading.usage
+def _usage(reading: Reading, request: HttpRequest) -> Usage:
+    """What the provider reported, or an estimate, marked, where it reported nothing or was cut before it could (S15.2)."""
+    reported = reading.reported()
+    if reported is not None and reading.ended:
+        return reported
     written = estimate_tokens(reading.text) + estimate_tokens("".join(reading.reasoning))
     written += sum(estimate_tokens(call.text) for call in reading.calls)
-    known = reading.usage.prompt if reading.usage is not None else len(request.body) // 4
-    return Usage(input=known, output=written, estimated=True)
+    if reported is not None:  # a count of what it read is one, whatever came later
+        return replace(reported, output=max(written, reported.output), estimated=True)
+    return Usage(input=len(request.body) // 4, output=written, estimated=True)
 
 
 def _thoughts(reading: Reading) -> tuple[str, ...]:

@@ -61,7 +61,7 @@ class Gemini:
 
     - A `call` is one part, with its arguments as an object, without an id unless one is given, and signed. An `index` has
       its texts come as `partialArgs`, a string value at a time. Text that is no JSON object can't be sent: such a call is
-      left open where `finish("length")` follows, else the answer ends as `MALFORMED_FUNCTION_CALL`.
+      left open where `finish("length")` or a break-off follows, else the answer ends as `MALFORMED_FUNCTION_CALL`.
     - `think` is a part marked `thought`.
     - `finish`: "stop", "tool_calls", "length" and "content_filter" become `STOP`, `STOP`, `MAX_TOKENS` and `SAFETY`; others
       are sent as they are. None ends the stream without a finish reason.
@@ -141,7 +141,7 @@ class GeminiVoice:
         self._finished = False
         self._refused = False
         reasons = [step.reason for step in flat(answer.steps) if isinstance(step, Finish)]
-        self._cut = reasons[-1:] == ["length"]
+        self._cut = reasons[-1:] == ["length"] or answer.end is not None
         self._malformed = "" if self._cut else next((_malformed(step) for step in flat(answer.steps) if _is_broken(step)), "")
 
     def say(self, step: Spoken) -> list[SseEvent]:
