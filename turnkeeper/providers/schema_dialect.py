@@ -29,14 +29,15 @@ GEMINI_REFUSED = frozenset(
         # In the reference, but refused by some of its versions.
         "default", "title",
         # Taken, but not in these forms.
-        "anyOf: with others", "enum: not text", "format: unknown", "items: missing", "type: list", "type: null",
+        "anyOf: with others", "enum: not text", "format: unknown", "items: missing", "type: list", "type: missing",
+        "type: null",
     }
 )  # fmt: skip
 """What Gemini's function declarations refuse.
 
 Besides keywords, `refused` may name forms: `type: list` a list of types; `type: null` the null type (`nullable` takes its
 place); `enum: not text` values that are not text; `format: unknown` formats but those of OpenAPI; `items: missing` an array
-without `items`; `anyOf: with others` keywords beside an `anyOf`.
+without `items`; `type: missing` a schema of anything; `anyOf: with others` keywords beside an `anyOf`.
 """
 
 _FORMATS = {"date-time", "enum", "int32", "int64", "float", "double"}
@@ -45,6 +46,7 @@ _ONE = ("items", "additionalProperties", "additionalItems", "not", "if", "then",
 _SEVERAL = ("anyOf", "oneOf", "allOf", "prefixItems")
 _NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _FIRST = ("type", "nullable", "description", "format", "enum", "properties", "required", "items", "anyOf")
+_TYPE_NAMES: dict[type, str] = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
 _DEEPEST = 24
 _MOST_REFERENCES = 200
 _LONGEST_NOTE = 200
@@ -69,7 +71,7 @@ class _Fitter:
     def fit(self, schema: object, depth: int, within: tuple[str, ...]) -> Schema:
         """One schema. within: the references that it stands in, to know one that leads back."""
         if not isinstance(schema, dict):
-            return {}  # `true`, or no schema at all: anything
+            return {"type": "string"} if "type: missing" in self._refused else {}  # `true`, or no schema at all: anything
         plain, within = self._plain(cast(Schema, schema), within)
         if depth >= _DEEPEST and _nests(plain):
             return dict(_TOO_DEEP)
@@ -161,6 +163,8 @@ class _Fitter:
     def _rewrite(self, plain: Schema) -> None:
         """The keywords that have another form, in place."""
         refused = self._refused
+        if "type: missing" in refused and "type" not in plain and "anyOf" not in plain and "$ref" not in plain:
+            plain["type"] = _type_of(plain)
         if "const" in plain and "const" in refused:
             plain.setdefault("enum", [plain["const"]])
         if "prefixItems" in plain and "prefixItems" in refused:
@@ -249,6 +253,18 @@ def _values(schema: Schema) -> list[object]:
     if "const" in schema:
         return [schema["const"]]
     return cast(list[object], schema["enum"]) if isinstance(schema.get("enum"), list) else []
+
+
+def _type_of(schema: Schema) -> str:
+    """The type that a schema without one speaks of; text where it may be anything."""
+    if "properties" in schema:
+        return "object"
+    if "items" in schema or "prefixItems" in schema:
+        return "array"
+    kinds: set[str] = {_TYPE_NAMES.get(type(value), "string") for value in _values(schema) if value is not None}
+    if kinds == {"integer", "number"}:
+        return "number"
+    return kinds.pop() if len(kinds) == 1 else "string"
 
 
 def _set_items(plain: Schema, tuple_of: object, refused: frozenset[str]) -> None:
