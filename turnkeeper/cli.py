@@ -44,6 +44,7 @@ def group() -> None:
 @click.option("--model", default="", metavar="NAME", help="A model of turnkeeper.toml, a local model, or a .gguf file.")
 @click.option("--base-url", default="", metavar="URL", help="Where the model is served, such as http://127.0.0.1:8080/v1.")
 @click.option("--key-env", default="", metavar="NAME", help="The environment variable that holds the key for --base-url.")
+@click.option("--family", default="", metavar="NAME", help="What --base-url speaks, such as anthropic; else by its host.")
 @click.option(
     "--tools", default="offline", metavar="SET", help="offline (default), online (adds the web), none, or names: a,b."
 )

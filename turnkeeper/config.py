@@ -14,6 +14,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from turnkeeper.errors import ConfigurationError
+from turnkeeper.providers.catalogue import family_at
 from turnkeeper.providers.model import Model
 from turnkeeper.settings import Settings, settings_from
 
@@ -115,7 +116,7 @@ class _Reader:
             if not key:
                 raise self._error("key_env", section, f"the environment variable {variable} is not set; it holds the key")
             values["keys"] = [*cast(list[str], values.get("keys", [])), key]
-        values.setdefault("family", "openai-chat")
+        values.setdefault("family", family_at(str(values.get("base_url", ""))))
         values.setdefault("name", name)
         try:
             return Model(**values)

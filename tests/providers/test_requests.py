@@ -92,7 +92,7 @@ SCHEMAS = [
 ]
 
 
-def made_by(kind: int, said: str, calls: tuple[ToolCall, ...]) -> tuple[NativePart, ...]:
+def made_by(kind: int, number: int, said: str, calls: tuple[ToolCall, ...]) -> tuple[NativePart, ...]:
     """What a model of some family would have left beside its message."""
     family, model, _, _, _ = KINDS[kind % len(KINDS)]
     text = [{"type": "text", "text": said}] if said.strip() else []
@@ -107,7 +107,7 @@ def made_by(kind: int, said: str, calls: tuple[ToolCall, ...]) -> tuple[NativePa
         case "anthropic":
             return (NativePart(family, model, {"content": [SIGNED, *text, *used]}),)
         case "openai-responses":
-            reasoning = {"type": "reasoning", "id": f"rs_{kind}_{len(said)}", "summary": [], "encrypted_content": "gAAA"}
+            reasoning = {"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": "gAAA"}
             return (NativePart(family, model, {"output": [reasoning, *spoken, *asked]}),)
         case "gemini":
             return (NativePart(family, model, {"parts": parts}),)
@@ -128,7 +128,7 @@ def passes(draw: st.DrawFn, number: int) -> list[Message]:
         calls.append(
             ToolCall(f"{draw(ids)}{number}_{place}" if draw(st.booleans()) else f"id{number}_{place}", draw(names), text, known)
         )
-    native = made_by(draw(st.integers(0, len(KINDS) - 1)), said, tuple(calls)) if draw(st.booleans()) else ()
+    native = made_by(draw(st.integers(0, len(KINDS) - 1)), number, said, tuple(calls)) if draw(st.booleans()) else ()
     results = [ToolMessage(call.id, call.name, draw(texts), draw(pictures)) for call in calls]
     match draw(st.sampled_from(["all", "all", "all", "cut", "none", "twice", "mixed"])):
         case "cut":

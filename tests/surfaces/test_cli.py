@@ -14,6 +14,11 @@ import pytest
 
 from tests.shared import STREAMS
 from turnkeeper.testing import ScriptedProvider, call, fail, hang, say
+from turnkeeper.testing.anthropic import ANTHROPIC
+from turnkeeper.testing.gemini import GEMINI
+from turnkeeper.testing.novelai import NOVELAI
+from turnkeeper.testing.openai_responses import OPENAI_RESPONSES
+from turnkeeper.testing.wire import Family
 
 
 class Ran:
@@ -113,6 +118,26 @@ async def test_ctrl_c_stops_and_keeps_what_was_shown(provider: ScriptedProvider,
     assert rows[-1] == ("Ended",)
 
 
+FAMILIES: dict[str, Family] = {
+    "openai-responses": OPENAI_RESPONSES,
+    "anthropic": ANTHROPIC,
+    "gemini": GEMINI,
+    "novelai": NOVELAI,
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+async def test_a_chat_with_a_model_of_any_family(family: str, tmp_path: Path) -> None:
+    async with ScriptedProvider(models=("m-x",), keys=("sk-0123456789",), family=FAMILIES[family]) as server:
+        rolls = [say("I roll.") + call("roll_dice", {"sides": 6})] if family != "novelai" else []
+        server.play(*rolls, say("There it is."))
+        named = ["--model", "m-x", "--base-url", server.base_url or "", "--family", family, "--key-env", "SOME_KEY"]
+        ran = await run(tmp_path, "chat", "--once", "roll", *named, SOME_KEY="sk-0123456789")
+        assert (ran.code, [request.problems for request in server.requests if request.problems]) == (0, [])
+    assert ran.out.endswith("There it is.\n")
+    assert ("[roll_dice(" in ran.out) == bool(rolls)
+
+
 WRONG = [
     (["chat", "--once", "hi", "--model", "nope"], "no model 'nope'"),
     (["chat", "--once", "hi", "--model", "x", "--base-url", "ftp://x"], "no http or https address"),
@@ -131,6 +156,12 @@ WRONG = [
     (["chat", "--config", "missing.toml"], "missing.toml can't be read"),
     (["turns", "--journal", "sqlite:///missing.db"], "no journal"),
     (["parse", "nope", "pyproject.toml"], "can't be read"),
+    (["parse", "nope", __file__], "Unknown family 'nope'; known: openai-chat, openai-responses, anthropic, gemini, novelai"),
+    (["chat", "--once", "hi", "--model", "x", "--family", "gemini"], "--family goes with --base-url"),
+    (
+        ["chat", "--once", "hi", "--model", "x", "--base-url", "http://127.0.0.1:9/v1", "--family", "nope"],
+        "unknown family 'nope'",
+    ),
     (["model", "get", "nope"], "no local model"),
     (["model", "remove", "qwen2.5-coder-1.5b"], "nothing to remove"),
 ]

@@ -100,6 +100,13 @@ def traits(base_url: str, model: str, overrides: dict[str, Any] | None = None) -
     return msgspec.convert(found | (overrides or {}), Traits)
 
 
+def family_at(base_url: str) -> str:
+    """The wire family that the server at `base_url` speaks, as far as the catalogue knows; else chat completions."""
+    url = urlsplit(base_url)
+    families = [server.family for server, _ in _catalogue().servers if server.hosts and _is_at(server, url)]
+    return families[-1] if families else "openai-chat"
+
+
 def quirk_problem(quirks: dict[str, Any]) -> str:
     """What is wrong with a user's quirks, in a sentence that names the quirk and what may stand there; "" for nothing."""
     known = Traits.__struct_fields__

@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from turnkeeper.config import Config
 from turnkeeper.errors import ConfigurationError
-from turnkeeper.providers.catalogue import known_servers
-from turnkeeper.providers.model import FAMILIES, Model
+from turnkeeper.providers.catalogue import family_at, known_servers
+from turnkeeper.providers.model import Model
 
 EMBEDDED = "smollm2-135m"
 BETTER = "qwen2.5-coder-1.5b"
@@ -30,11 +30,15 @@ class Chosen(Struct, frozen=True):
 
 
 class Wish(Struct, frozen=True):
-    """What the command line asks for; "" for nothing. key: an API key for `base_url`, read from the environment."""
+    """What the command line asks for; "" for nothing.
+
+    family: the wire family of `base_url`. key: an API key for it, read from the environment.
+    """
 
     model: str = ""
     base_url: str = ""
     key: str = ""
+    family: str = ""
 
 
 @asynccontextmanager
@@ -58,7 +62,8 @@ def _named(wish: Wish, config: Config, env: Mapping[str, str]) -> Chosen | None:
     if wish.base_url:
         if not wish.model:
             raise ConfigurationError("With --base-url, name the model too: --model NAME.")
-        model = Model("openai-chat", wish.model, base_url=wish.base_url, keys=[wish.key] if wish.key else [])
+        family = wish.family or family_at(wish.base_url)
+        model = Model(family, wish.model, base_url=wish.base_url, keys=[wish.key] if wish.key else [])
         return Chosen((model,), f"{wish.model} at {model.url}, as the command line says")
     if wish.model in config.models:
         return Chosen(tuple(config.chain(wish.model)), f"{wish.model}, from {config.path}")
@@ -73,7 +78,7 @@ def _named(wish: Wish, config: Config, env: Mapping[str, str]) -> Chosen | None:
 def _from_environment(env: Mapping[str, str]) -> Chosen | None:
     for server in known_servers():
         key = env.get(server.key_env, "").strip()
-        if key and server.family in FAMILIES:
+        if key:
             name = env.get("TURNKEEPER_MODEL", "").strip() or server.default_model
             base_url = env.get("OPENAI_BASE_URL", "").strip() if server.key_env == "OPENAI_API_KEY" else ""
             model = Model(server.family, name, base_url=base_url or server.base_url, keys=[key])

@@ -44,6 +44,7 @@ class ChatOptions(Struct, frozen=True):
     model: str = ""
     base_url: str = ""
     key_env: str = ""
+    family: str = ""
     tools: str = "offline"
     config: Path | None = None
     journal: str = ""
@@ -125,7 +126,9 @@ def _wish(options: ChatOptions, env: Mapping[str, str]) -> Wish:
         raise ConfigurationError(f"The environment variable {options.key_env} (--key-env) is not set; put the key into it.")
     if options.key_env and not options.base_url:
         raise ConfigurationError("--key-env goes with --base-url, the address that the key is for.")
-    return Wish(options.model, options.base_url, key)
+    if options.family and not options.base_url:
+        raise ConfigurationError("--family goes with --base-url, the address that speaks it.")
+    return Wish(options.model, options.base_url, key, options.family)
 
 
 def _tools(wanted: str) -> list[Tool]:
