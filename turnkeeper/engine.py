@@ -29,8 +29,9 @@ from turnkeeper.loop.recorder import Recorder
 from turnkeeper.loop.signals import TurnSignals
 from turnkeeper.loop.turn import READ_MORE, Approve, ToolServices, Turn
 from turnkeeper.loop.window import Weight, WindowMeasure
+from turnkeeper.providers.learned import Learned
 from turnkeeper.providers.model import Model
-from turnkeeper.providers.provider import Provider
+from turnkeeper.providers.provider import Provider, Shared
 from turnkeeper.providers.tokens import estimate_tokens
 from turnkeeper.providers.transport import Transport
 from turnkeeper.redaction import Redactor
@@ -110,6 +111,7 @@ class Engine:
         self._measure = WindowMeasure(models[0].family, models[0].traits.context_window)
         self._journal = _journal(journal, self._redactor)
         self._transport = Transport()
+        self._shared = Shared(self._transport, self._settings, self._host.clock, Learned())
         self._locks: dict[str, ChannelLock] = {}
         self._conversations: OrderedDict[str, Conversation] = OrderedDict()
         self._running: set[asyncio.Task[object]] = set()
@@ -255,7 +257,7 @@ class Engine:
             _log.warning("%s: %s.", first.model, cut)
 
     def _provider(self, model: Model, key: str) -> Provider:
-        return Provider(model, key, self._transport, self._settings, clock=self._host.clock)
+        return Provider(model, key, self._shared)
 
     async def _conversation(self, channel: str) -> Conversation:
         """The channel's conversation, from memory or else from the journal."""

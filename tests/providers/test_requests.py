@@ -9,10 +9,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.shared import STREAMS
 from turnkeeper import Model
 from turnkeeper.loop.history import heal
+from turnkeeper.providers.answer import AnswerOptions
 from turnkeeper.providers.arguments import read_call
 from turnkeeper.providers.families import find_family
+from turnkeeper.providers.report import fold
 from turnkeeper.testing import Rules, SeenRequest
 from turnkeeper.testing.anthropic import ANTHROPIC
 from turnkeeper.testing.gemini import GEMINI
@@ -22,7 +25,7 @@ from turnkeeper.testing.openai_responses import OPENAI_RESPONSES
 from turnkeeper.testing.wire import Family
 from turnkeeper.types.calls import Invalid, Parsed, ToolCall, Truncated
 from turnkeeper.types.messages import AssistantMessage, Message, Picture, Prompt, ToolMessage, ToolSpec, UserMessage
-from turnkeeper.types.stream import NativePart
+from turnkeeper.types.stream import NativePart, ToolCallReady
 
 PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000a49444154789c6300010000050001")
 SERVERS: dict[str, Family] = {
@@ -225,3 +228,37 @@ def _up_to_the_end(family: str, body: bytes) -> bytes:
     if family == "novelai":
         return body[: body.index(b'\\nAssistant:","model"')]
     return body.rstrip(b'"]}').removesuffix(b"\\")
+
+
+def recorded() -> list[Any]:
+    """The recordings of the families that have native parts."""
+    paths = sorted(STREAMS.glob("*.json")) if STREAMS is not None else []
+    return [path for path in paths if json.loads(path.read_text("utf-8"))["family"] in SERVERS]
+
+
+@pytest.mark.skipif(STREAMS is None, reason="the recorded streams are not beside this checkout")
+@pytest.mark.parametrize("path", recorded(), ids=lambda path: path.stem)
+def test_what_a_real_server_answered_goes_back_as_it_wants_it(path: Any) -> None:
+    """Each recorded answer, its calls answered, or paused, is the middle of a valid request to the model that made it."""
+    known = json.loads(path.read_text("utf-8"))
+    family, name = known["family"], str(known.get("model") or "m").removeprefix("models/")
+    parser = find_family(family).parser(AnswerOptions(name, "call_x_"))
+    events = [*parser.feed(path.with_suffix(".sse").read_bytes()), *parser.close()]
+    said = fold(events)
+    calls = tuple(event.call for event in events if isinstance(event, ToolCallReady))
+    native = tuple(event for event in events if isinstance(event, NativePart))
+    paused = said["finish"] == "pause"
+    if not calls and not paused:
+        return
+    answer = AssistantMessage(said["text"], calls, native)
+    messages = (UserMessage("Go."), answer, *[ToolMessage(call.id, call.name, "done") for call in calls])
+    extra = {"thinking": {"type": "enabled", "budget_tokens": 2000}} if said["reasoning"] and family == "anthropic" else {}
+    model = Model(family, name, "http://127.0.0.1:1", quirks={"vision": True}, extra=extra, max_output_tokens=8000)
+    request = sent(family, model, Prompt("Be brief.", messages), find_family(family).writer(model))
+    assert SERVERS[family].problems(request, Rules()) == []
+    if native and family != "openai-chat":
+        kinds = {"anthropic": '"signature"', "openai-responses": '"encrypted_content"', "gemini": '"thoughtSignature"'}
+        kept = any(kinds[family][1:-1] in json.dumps(part.data) for part in native)
+        assert (kinds[family] in request.raw.decode()) == kept
+    if paused:
+        assert request.body["messages"][-1]["role"] == "assistant"

@@ -65,14 +65,37 @@ async def run_generation_turn(turn: Turn, candidates: list[Candidate], provider:
 
 
 async def _attempt(turn: Turn, candidate: Candidate, provider: Provider, state: LoopState, number: int) -> Finished:
-    """One attempt; once more on the same key where the connection failed before any byte came (S3.3d)."""
+    """One attempt; once more on the same key where that mends what stopped it before any byte came (`_mended`)."""
     turn.recorder.note(AttemptStarted(number, candidate.model.name, last_four(candidate.key)))
     attempt = Attempt(number, provider)
     finished = await run_tool_loop(turn, attempt, state)
-    failed = finished.state.at
-    if isinstance(failed, Failed) and failed.fault.kind == "network" and failed.undelivered and not turn.signals.stopped:
-        finished = await run_tool_loop(turn, attempt, _handed_on(finished.state))
+    tried: set[str] = set()
+    while not turn.signals.stopped:
+        mended = _mended(turn, provider, finished.state, tried)
+        if mended is None:
+            break
+        finished = await run_tool_loop(turn, attempt, mended)
     return finished
+
+
+def _mended(turn: Turn, provider: Provider, state: LoopState, tried: set[str]) -> LoopState | None:
+    """What the same key is asked once more, for each way of mending at most once; None where nothing is to be mended.
+
+    tried: the ways that were tried in this attempt. A lost connection is tried again (S3.3d); a conversation that was too
+    long, with the older half of its exchanges left out; a prefill or picture that was refused, without it (S3.4b, S3.10a).
+    """
+    failed = state.at
+    if not isinstance(failed, Failed) or not failed.undelivered:
+        return None
+    kind = failed.fault.kind
+    older = len(turn.exchanges) - 1 - state.dropped
+    if kind == "network" and "network" not in tried:
+        tried.add("network")
+        return _handed_on(state)
+    if kind == "context_length" and older > 0 and "context_length" not in tried:
+        tried.add("context_length")
+        return replace(_handed_on(state), dropped=state.dropped + max(1, older // 2))
+    return _handed_on(state) if provider.learn(failed.fault) else None
 
 
 def _handed_on(state: LoopState) -> LoopState:

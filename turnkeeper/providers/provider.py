@@ -2,37 +2,46 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from turnkeeper.errors import ProviderError
 from turnkeeper.providers.answer import AnswerOptions
 from turnkeeper.providers.classify import fault_of_answer
 from turnkeeper.providers.families import OpenAnswer, Parser, find_family
+from turnkeeper.providers.learned import Learned
 from turnkeeper.providers.model import Model
 from turnkeeper.providers.prices import Prices
 from turnkeeper.providers.transport import Answer, HttpRequest, Transport
 from turnkeeper.settings import Settings
+from turnkeeper.types.faults import Fault
 from turnkeeper.types.messages import Prompt
 from turnkeeper.types.usage import Usage
 
 
-class Provider:
-    """One model with one key, ready to be asked. Made for an attempt; the transport is shared.
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all providers of an engine share.
 
-    clock: the wall clock, seconds since the epoch, for times that a server names (S3.3a).
+    clock: the wall clock, seconds since the epoch, for times that a server names (S3.3a). learned: from refusals.
     """
 
-    def __init__(
-        self, model: Model, key: str, transport: Transport, settings: Settings, *, clock: Callable[[], float] = time.time
-    ) -> None:
+    transport: Transport
+    settings: Settings
+    clock: Callable[[], float]
+    learned: Learned
+
+
+class Provider:
+    """One model with one key, ready to be asked. Made for an attempt."""
+
+    def __init__(self, model: Model, key: str, shared: Shared) -> None:
         self.model = model
         self.key = key
-        self._transport = transport
-        self._settings = settings
-        self._clock = clock
+        self._shared = shared
         self._family = find_family(model.family)
-        self._writer = self._family.writer(model)
+        self._writer = self._family.writer(shared.learned.fitted(model))
+        self._asked: Prompt | None = None
         self._prices = Prices(model.url, model.name, model.own_price)
 
     @property
@@ -42,7 +51,17 @@ class Provider:
 
     def request(self, prompt: Prompt) -> HttpRequest:
         """The request for `prompt`."""
+        prompt = self._asked = self._shared.learned.told(prompt)
         return HttpRequest(self.model.url + self._writer.path, self._writer.headers(self.key), self._writer.body(prompt))
+
+    def learn(self, fault: Fault) -> bool:
+        """Takes what a refusal teaches. Returns whether the same may be asked once more, in another manner, at once."""
+        learned = self._shared.learned
+        if fault.prefill and self.native_prefill:  # S3.4b
+            learned.refuses_prefill(self.model)
+            self._writer = self._family.writer(learned.fitted(self.model))
+            return True
+        return fault.picture and self._asked is not None and learned.refuses_pictures(self._asked)  # S3.10a
 
     async def open(self, request: HttpRequest) -> OpenAnswer:
         """Sends a request. Raises ProviderError when no answer can be had, or when it is an error's."""
@@ -52,12 +71,12 @@ class Provider:
         return answer if session is None else session(answer, request, self.model, self._open)
 
     async def _open(self, request: HttpRequest) -> Answer:
-        answer = await self._transport.open(request)
+        answer = await self._shared.transport.open(request)
         if 200 <= answer.status < 300:
             return answer
         async with answer:
             body = await answer.read_error()
-        raise ProviderError(fault_of_answer(answer.status, answer.headers, body, where=request.where, now=self._clock()))
+        raise ProviderError(fault_of_answer(answer.status, answer.headers, body, where=request.where, now=self._shared.clock()))
 
     async def priced(self, usage: Usage) -> Usage:
         """`usage` with what it cost, where that is known (S15.2)."""
@@ -65,5 +84,7 @@ class Provider:
 
     def parser(self, content_type: str, id_prefix: str) -> Parser:
         """A parser for one answer. `id_prefix`: unique in the turn, for call ids made by us."""
-        limit, unmarked = self._settings.max_event_bytes, self.model.traits.ends_unmarked
-        return self._family.parser(AnswerOptions(self.model.name, id_prefix, content_type, limit, unmarked, self._clock()))
+        limit, unmarked = self._shared.settings.max_event_bytes, self.model.traits.ends_unmarked
+        return self._family.parser(
+            AnswerOptions(self.model.name, id_prefix, content_type, limit, unmarked, self._shared.clock())
+        )
