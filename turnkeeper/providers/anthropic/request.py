@@ -115,9 +115,13 @@ class MessagesWriter:
         return _grouped(entries)
 
     def _stands_last(self, messages: tuple[Message, ...]) -> bool:
-        """The conversation ends with an assistant message that is not this model's own, paused one."""
+        """The conversation ends with an assistant message that is not this model's own, paused at a tool of the server's."""
         last = messages[-1] if messages else None
-        return isinstance(last, AssistantMessage) and own_native(last, FAMILY, self._model.name) is None
+        if not isinstance(last, AssistantMessage):
+            return False
+        part = own_native(last, FAMILY, self._model.name)
+        blocks = list_of(part.data.get("content")) if part is not None and self._native(last) is not None else []
+        return not blocks or text_of(table_of(blocks[-1]).get("type")) in ("text", "tool_use", *_THINKING)
 
     # Stable messages
 
