@@ -1,4 +1,5 @@
-# What Gemini's answers and errors are put together from: statuses, paths, counts, and arguments in pieces.
+# What Gemini's answers and errors are put together from: statuses, paths, counts, and arguments in pieces; and how its
+# requests are spelled.
 #
 # Rule: pure. Nothing here knows how far an answer has got; gemini_voice.py does.
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Any, TypeAlias, cast
 from urllib.parse import parse_qs, unquote
 
@@ -33,6 +34,7 @@ _WORDS = {
     504: "DEADLINE_EXCEEDED",
 }
 _CODES = {word: code for code, word in _WORDS.items()}
+_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]+|[A-Za-z0-9_-]+)={0,2}")
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -198,3 +200,34 @@ def compact(value: object) -> str:
     except UnicodeEncodeError:  # half of a surrogate pair, as servers send it that cut texts by UTF-16
         return json.dumps(value, separators=(",", ":"))
     return text
+
+
+def table(value: object) -> dict[str, Any] | None:
+    """An object of a request, its names as the documentation spells them: the server takes snake_case for camelCase."""
+    return {camel(name): inner for name, inner in cast(dict[str, Any], value).items()} if isinstance(value, dict) else None
+
+
+def items(value: object) -> list[Any] | None:
+    """A list of a request."""
+    return cast(list[Any], value) if isinstance(value, list) else None
+
+
+def camel(name: str) -> str:
+    """`system_instruction` as `systemInstruction`."""
+    return re.sub(r"_([a-z])", lambda found: found[1].upper(), name)
+
+
+def unknown_names(value: object, known: Container[str], where: str) -> list[str]:
+    """What the server says of names in an object that it does not know. where: "" for the request itself."""
+    names = cast(dict[str, object], value) if isinstance(value, dict) else {}
+    at = f" at '{where}'" if where else ""
+    return [
+        f'Invalid JSON payload received. Unknown name "{name}"{at}: Cannot find field.'
+        for name in names
+        if camel(name) not in known
+    ]
+
+
+def is_base64(text: object) -> bool:
+    """Whether it spells bytes, one at least, in either alphabet, padded or not."""
+    return isinstance(text, str) and _BASE64.fullmatch(text) is not None and len(text.rstrip("=")) % 4 != 1
