@@ -534,7 +534,7 @@ JUNK = st.recursive(
     ),
 )
 PARTS = st.lists(
-    st.fixed_dictionaries({}, optional={name: JUNK for name in ("text", "functionCall", "functionResponse", "inlineData")})
+    st.fixed_dictionaries({}, optional=dict.fromkeys(("text", "functionCall", "functionResponse", "inlineData"), JUNK))
 )
 CONTENTS = st.lists(st.fixed_dictionaries({"role": st.sampled_from(["user", "model"]), "parts": PARTS | JUNK}))
 TOOLS = st.lists(

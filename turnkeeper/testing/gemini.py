@@ -50,7 +50,8 @@ class Gemini:
         if path == f"{self.root}/models":
             return "models" if method == "GET" else 405
         target = Target.of(path)
-        if not target.model or target.method not in ("generateContent", "streamGenerateContent"):
+        known = target.model and target.method in ("generateContent", "streamGenerateContent")
+        if not known or not path.startswith(f"{self.root}/models/"):
             return 404
         return "answer" if method == "POST" else 405
 
