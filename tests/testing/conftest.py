@@ -56,12 +56,13 @@ class Client:
     def open(
         self, provider: ScriptedProvider, body: Any = HELLO, **headers: str
     ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return self._session.post(f"{provider.base_url}/chat/completions", data=data, headers=named)
+        return self._open(f"{provider.base_url}/chat/completions", body, headers)
 
     async def ask(self, provider: ScriptedProvider, body: Any = HELLO, **headers: str) -> Reply:
-        async with self.open(provider, body, **headers) as response:
+        return await self.post(f"{provider.base_url}/chat/completions", body, **headers)
+
+    async def post(self, url: str, body: Any, **headers: str) -> Reply:
+        async with self._open(url, body, headers) as response:
             reply = Reply(response.status, {name.lower(): value for name, value in response.headers.items()})
             try:
                 while data := await response.content.readany():
@@ -69,6 +70,11 @@ class Client:
             except aiohttp.ClientError as error:
                 reply.lost = type(error).__name__
             return reply
+
+    def _open(self, url: str, body: Any, headers: dict[str, str]) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self._session.post(url, data=data, headers=named)
 
     async def get(self, url: str, **headers: str) -> tuple[int, Any]:
         async with self._session.get(url, headers=headers) as response:

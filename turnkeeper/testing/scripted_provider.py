@@ -24,10 +24,10 @@ from turnkeeper.testing.framing import Framer
 from turnkeeper.testing.openai_chat import OPENAI_CHAT
 from turnkeeper.testing.performance import Performance
 from turnkeeper.testing.seen import SeenRequest
-from turnkeeper.testing.steps import Answer, Cut
+from turnkeeper.testing.steps import Answer, Cut, Fail
 from turnkeeper.testing.strict import RuleOptions, Rules
 from turnkeeper.testing.verbs import fail
-from turnkeeper.testing.wire import Family
+from turnkeeper.testing.wire import Family, OwnKeys
 
 _LARGEST_REQUEST = 2**30  # bytes
 _ByRequest = TypeVar("_ByRequest", bound=Callable[[SeenRequest], Answer | None])
@@ -146,8 +146,10 @@ class ScriptedProvider:
                 return await self._serve_answer(request)
             case "models":
                 self.others.append(f"{request.method} {request.path}")
-                if not self._knows(self._family.key(_headers(request))):
-                    return web.json_response(self._family.error(401), status=401)
+                key = self._key(request)
+                if not self._knows(key):
+                    wrong = self._wrong_key(key)
+                    return web.json_response(self._family.error(wrong.status, wrong.message, wrong.code), status=wrong.status)
                 return web.json_response(self._family.models(self.rules.models))
             case status:
                 self.others.append(f"{request.method} {request.path}")
@@ -173,7 +175,7 @@ class ScriptedProvider:
     def _see(self, request: web.Request, raw: bytes) -> SeenRequest:
         headers = _headers(request)
         at = asyncio.get_running_loop().time()
-        key = self._family.key(headers)
+        key = self._key(request)
         seen = SeenRequest(at=at, path=request.path_qs, headers=headers, body=None, raw=raw, key=key)
         try:
             seen.body = msgspec.json.decode(raw)
@@ -186,7 +188,7 @@ class ScriptedProvider:
     def _refusal(self, seen: SeenRequest) -> Answer | None:
         """What a server says before it asks a model."""
         if not self._knows(seen.key):
-            return fail(401)
+            return Answer((self._wrong_key(seen.key),))
         if not self.strict or not seen.problems:
             return None
         return Answer((self._family.refusal(seen, self.rules),))
@@ -208,8 +210,15 @@ class ScriptedProvider:
         said = f"ScriptedProvider: nothing is scripted for request {len(self.requests)}; play() more answers or set default"
         return fail(500, message=said)
 
+    def _key(self, request: web.Request) -> str:
+        key = self._family.key(_headers(request))
+        return self._family.key_in(request.path_qs) if not key and isinstance(self._family, OwnKeys) else key
+
     def _knows(self, key: str) -> bool:
         return not self.keys or key in self.keys
+
+    def _wrong_key(self, key: str) -> Fail:
+        return self._family.wrong_key(key) if isinstance(self._family, OwnKeys) else Fail(status=401)
 
     def _new_id(self) -> str:
         """A call id that was not used before, in the server's own alphabet."""

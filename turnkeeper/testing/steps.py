@@ -34,7 +34,10 @@ class Refuse(Struct, frozen=True, tag=True):
 
 
 class Call(Struct, frozen=True, tag=True, kw_only=True):
-    """A tool call. `id` and `index` are made when they are left out, and not sent when they are None."""
+    """A tool call. `id` and `index` are made when they are left out, and not sent when they are None.
+
+    in_pieces: the fragments were asked for; else they are only how most families would cut the arguments.
+    """
 
     name: str
     arguments: dict[str, Any] | str
@@ -46,6 +49,7 @@ class Call(Struct, frozen=True, tag=True, kw_only=True):
     name_in_each: bool = False
     name_split: bool = False
     late_id: bool = False
+    in_pieces: bool = False
 
     @property
     def text(self) -> str:

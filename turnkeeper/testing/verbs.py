@@ -80,7 +80,8 @@ def call(
     late_id: the id comes in the second delta only.
     """
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    return _one(steps.Call(name=name, arguments=arguments, fragments=_split(text, pieces), **options))
+    asked = pieces is not None
+    return _one(steps.Call(name=name, arguments=arguments, fragments=_split(text, pieces), in_pieces=asked, **options))
 
 
 def wait(seconds: float, *, before_head: bool = False) -> Answer:

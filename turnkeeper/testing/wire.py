@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
 
@@ -38,7 +38,7 @@ class Voice(Protocol):
         """What a well-ended stream still lacks: finish reason, counts, end mark."""
         ...
 
-    def whole(self) -> dict[str, Any]:
+    def whole(self) -> dict[str, Any] | list[Any]:
         """All of the answer as one document."""
         ...
 
@@ -79,4 +79,17 @@ class Family(Protocol):
 
     def voice(self, answer: Answer, request: SeenRequest, new_id: Callable[[], str]) -> Voice:
         """Who gives this answer to this request. new_id: makes ids for calls that have none."""
+        ...
+
+
+@runtime_checkable
+class OwnKeys(Protocol):
+    """What a family has besides, if its keys may stand in the path or a wrong one is not refused by 401."""
+
+    def key_in(self, path: str) -> str:
+        """The key in a path with its query, "" for none. Asked where `Family.key` finds none."""
+        ...
+
+    def wrong_key(self, key: str) -> Fail:
+        """How a request is refused that carries this key, "" for none."""
         ...

@@ -9,12 +9,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, cast
 
 from msgspec import DecodeError, Raw, to_builtins
 from msgspec.json import encode
 
 from turnkeeper.providers.answer import AnswerOptions, AnswerParser
+from turnkeeper.providers.arguments import read_call
 from turnkeeper.providers.counts import list_of, text_of
 from turnkeeper.providers.finish import finish_reason
 from turnkeeper.providers.gemini.arguments import PathArguments
@@ -44,12 +45,13 @@ _NAME_IN_MESSAGE = re.compile(r"\b(?!print\b)(?:default_api\.)?([A-Za-z_][\w-]{0
 class _Call:
     """A call of the answer. `open`: its arguments are still coming."""
 
-    __slots__ = ("arguments", "id", "name", "open", "paths")
+    __slots__ = ("arguments", "id", "name", "odd", "open", "paths")
 
     def __init__(self, call_id: str, name: str) -> None:
         self.id = call_id
         self.name = name
         self.arguments: dict[str, Any] = {}
+        self.odd: str | None = None  # arguments that came as anything but an object
         self.paths: PathArguments | None = None
         self.open = False
 
@@ -182,9 +184,12 @@ class GeminiParser(AnswerParser):
             if said.name is None and not said.args and not said.partial_args:
                 return  # the end of a call that has ended
             call = self._begin_call(said, signature, events)
+        if isinstance(said.args, dict):
+            call.arguments |= cast(dict[str, Any], said.args)
+        elif said.args is not None:  # some server's own idea of arguments: text, which may be an object's
+            call.odd = said.args if isinstance(said.args, str) else encode(said.args).decode()
         if said.args:
-            call.arguments |= said.args
-            events.append(ToolCallArguments(self._calls.index(call), encode(said.args).decode()))
+            events.append(ToolCallArguments(self._calls.index(call), call.odd or encode(said.args).decode()))
         for piece in said.partial_args or ():
             call.paths = call.paths or PathArguments()
             events.append(ToolCallArguments(self._calls.index(call), call.paths.add(piece)))
@@ -208,6 +213,8 @@ class GeminiParser(AnswerParser):
     def _ready(self, call: _Call, *, ended: bool) -> ToolCall:
         if call.open and not ended:
             return ToolCall(call.id, call.name, encode(call.arguments).decode(), Truncated())
+        if call.odd is not None:
+            return read_call(call.id, call.name, call.odd, ended=ended)
         value = call.arguments | (call.paths.close() if call.paths is not None else {})
         text = encode(value).decode()
         if call.paths is not None and call.paths.problem:

@@ -16,7 +16,7 @@ class FunctionCall(Struct, rename="camel", omit_defaults=True):
 
     id: str | None = None
     name: str | None = None
-    args: dict[str, Any] | None = None
+    args: Any = None
     partial_args: list[dict[str, Any]] | None = None
     will_continue: bool | None = None
 
