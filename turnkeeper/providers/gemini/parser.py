@@ -184,12 +184,14 @@ class GeminiParser(AnswerParser):
             if said.name is None and not said.args and not said.partial_args:
                 return  # the end of a call that has ended
             call = self._begin_call(said, signature, events)
-        if isinstance(said.args, dict):
-            call.arguments |= cast(dict[str, Any], said.args)
-        elif said.args is not None:  # some server's own idea of arguments: text, which may be an object's
-            call.odd = said.args if isinstance(said.args, str) else encode(said.args).decode()
-        if said.args:
-            events.append(ToolCallArguments(self._calls.index(call), call.odd or encode(said.args).decode()))
+        given: object = said.args
+        if given is not None:
+            text = given if isinstance(given, str) else encode(given).decode()
+            if isinstance(given, dict):
+                call.arguments |= cast(dict[str, Any], given)
+            else:  # some server's own idea of arguments: text, which may be an object's
+                call.odd = text
+            events += [ToolCallArguments(self._calls.index(call), text)] if given else []
         for piece in said.partial_args or ():
             call.paths = call.paths or PathArguments()
             events.append(ToolCallArguments(self._calls.index(call), call.paths.add(piece)))
