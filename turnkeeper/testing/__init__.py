@@ -22,8 +22,8 @@ An answer that does not break off ends properly: with the right finish reason, t
 them, and the end mark. Each request is checked as a strict server would check it (`strict.problems`); what is wrong stands
 in `SeenRequest.problems`, and is answered 400 unless the provider was made with `strict=False`.
 
-To speak the OpenAI Responses API: `family=OPENAI_RESPONSES` from `turnkeeper.testing.openai_responses`, where it is said
-what the verbs do there. To add another wire family: `wire.py`.
+To speak another API: `ScriptedProvider(family=ANTHROPIC)` from `turnkeeper.testing.anthropic`, `OPENAI_RESPONSES` from
+`openai_responses`, `GEMINI` from `gemini`, `NOVELAI` from `novelai`; each says what the verbs do there. To add one: `wire.py`.
 """
 
 from turnkeeper.testing.scripted_provider import ScriptedProvider
