@@ -201,7 +201,7 @@ def _figures(family: str, repetitions: int) -> list[Figure]:
     beside = f"{ours:.2f} microseconds an event, bare decode {bare:.2f}"
     figures = [Figure(f"parse {family}", "parser to bare decode", ours / bare, 2.0, "times", beside)]
     if wire.argue is not None:
-        once, twice = (min(_argued(family, size) for _ in range(max(2, repetitions // 12))) for size in (_LARGE, 2 * _LARGE))
+        once, twice = (min(_argued(family, size) for _ in range(max(2, repetitions // 2))) for size in (_LARGE, 2 * _LARGE))
         beside = f"1 MB of arguments in 4 KB pieces {once / 1000:.1f} ms, 2 MB {twice / 1000:.1f} ms"
         figures.append(Figure(f"grow {family}", "twice the arguments", twice / once, 2.6, "times", beside))
     return figures
