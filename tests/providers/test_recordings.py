@@ -33,16 +33,17 @@ def test_a_recording_gives_what_is_expected_at_every_chunking(path: Path) -> Non
     expected: dict[str, Any] = {name: known["expected"][name] for name in COMPARED}
     body = path.with_suffix(".sse").read_bytes()
     chance = random.Random(path.stem)
-    cuts = sorted(chance.sample(range(len(body)), min(60, len(body))))
     ways = {
         "whole": [body],
         "one byte at a time": pieces_of(body, 1),
         "7 bytes": pieces_of(body, 7),
         "1,000 bytes": pieces_of(body, 1000),
-        "random cuts": [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)],
         "CRLF": pieces_of(body.replace(b"\n", b"\r\n"), 333),
         "lone CR": pieces_of(body.replace(b"\n", b"\r"), 333),
     }
+    for number in range(50):
+        cuts = sorted(chance.sample(range(len(body)), min(chance.choice([1, 5, 60]), len(body))))
+        ways[f"random cuts {number}"] = [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)]
     for way, pieces in ways.items():
         found = report(known["family"], pieces)
         for call, wanted in zip(found["tool_calls"], expected["tool_calls"], strict=True):
