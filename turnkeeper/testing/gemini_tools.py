@@ -157,7 +157,7 @@ def _type_problems(schema: dict[str, Any], where: str) -> tuple[str, list[str]]:
 def _misplaced_problems(schema: dict[str, Any], kind: str, where: str) -> list[str]:
     found: list[str] = []
     for keyword, only in _ONLY_FOR.items():
-        if keyword in schema and kind and kind != only:
+        if keyword in schema and kind != only:
             found.append(f"{where}.{keyword}: only allowed for {only.upper()} type")
     known = _names_of(schema.get("properties"))
     for keyword in ("required", "propertyOrdering"):
