@@ -12,7 +12,7 @@ import re
 from typing import Any, cast
 
 from turnkeeper.providers.text_calls.shapes import Found, Shape, decode_object, read_object, read_parentheses
-from turnkeeper.providers.text_calls.source import NotACallError, Reader, Source
+from turnkeeper.providers.text_calls.source import NoCallInItError, NotACallError, Reader, Source
 
 BLANKS = re.compile(r"[ \t\r\n]*")
 SPACES = re.compile(r"[ \t]*")
@@ -23,6 +23,8 @@ _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _PLAIN = " \t\r\n,:.+-*/%^0123456789"
 _CONSTANTS = frozenset(("true", "false", "null", "True", "False", "None", "e", "E"))
 _KEYS = frozenset(("name", "function", "tool", "tool_name", "type", "id", "arguments", "parameters", "tool_calls"))
+_BLANK = " \t\r\n"
+_KEY_BEGINS = "\"'} \t\r\n"
 _DEEPEST = 64
 
 
@@ -83,13 +85,18 @@ def json_list(source: Source) -> Reader[list[dict[str, Any]]]:
 def _balanced(source: Source, closer: str, inside: list[str]) -> Reader[None]:
     """Takes up to the bracket that closes. Fails at the first character that no literal has."""
     stack = [closer]
+    key_due = False  # in an object, behind its brace or a comma
     while stack:
         letter = yield from source.take()
         inside.append(letter)
+        if key_due and letter not in _KEY_BEGINS:
+            raise NotACallError
+        if letter not in _BLANK:
+            key_due = letter == "{" or (letter == "," and stack[-1] == "}")
         if letter in _CLOSERS:
             stack.append(_CLOSERS[letter])
             if len(stack) > _DEEPEST:
-                raise NotACallError
+                raise NoCallInItError
         elif letter == stack[-1] and letter:
             stack.pop()
         elif letter in _IN_QUOTES:

@@ -21,7 +21,7 @@ from typing import TypeAlias
 from turnkeeper.providers.text_calls.forms import leaked, read_tool_code
 from turnkeeper.providers.text_calls.grammar import BLANKS, SPACES, WORD, json_calls, json_list, parentheses
 from turnkeeper.providers.text_calls.shapes import Found, Shape, read_object
-from turnkeeper.providers.text_calls.source import NotACallError, Reader, Source
+from turnkeeper.providers.text_calls.source import NoCallInItError, NotACallError, Reader, Source
 
 Piece: TypeAlias = str | Found
 """What comes out: text that may be shown, or a call."""
@@ -112,10 +112,10 @@ class TextCalls:
                 self._source = self._reader = None
                 self._before, self._blank = "\n", False
                 return source.piece, source.at
-        except NotACallError:
+        except NotACallError as problem:
             self._source = self._reader = None
             text, start = source.all()
-            at = start + self._skip
+            at = start + (source.taken if isinstance(problem, NoCallInItError) else self._skip)
             self._pass_by(text[start:at])
             self._release(text[start:at], out)
             return text, at

@@ -18,7 +18,11 @@ Reader: TypeAlias = Generator[None, None, _T]
 
 
 class NotACallError(Exception):
-    """What was read is no call: it is released as text."""
+    """What was read is no call: it is released as text, and looked at again from behind its sign."""
+
+
+class NoCallInItError(NotACallError):
+    """What was read is no call, and there is none in it either: it need not be looked at again."""
 
 
 class Source:
@@ -47,11 +51,16 @@ class Source:
     @property
     def over_limit(self) -> bool:
         """More was taken than may be."""
-        return self._read + self.at - self._start > self._limit
+        return self.taken > self._limit
 
     def push_back(self, text: str) -> None:
         """Puts text back, to be read before what follows."""
         self.piece, self.at, self._start = text + self.piece[self.at :], 0, 0
+
+    @property
+    def taken(self) -> int:
+        """How many characters were taken."""
+        return self._read + self.at - self._start
 
     def all(self) -> tuple[str, int]:
         """The present piece with all that was read of earlier ones before it, and where the source began in it."""
