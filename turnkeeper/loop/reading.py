@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from typing import Protocol
 
 from turnkeeper.delivery.delivery import Delivery
@@ -60,7 +61,8 @@ class Reading:
         self._start = len(delivery.shown)  # text before it belongs to the pass that this one carries on
         self.number = number
         self._filter = text_filter
-        self._marks: list[int] = []  # at each call's beginning: how much of the pass's text had been shown
+        self._marks: dict[int, int] = {}  # by a call's position: how much of the pass's text had been shown at its beginning
+        self._order: list[int] = []  # the positions of `calls`
         self._pieces: list[str] = []
         self._closed = False
         self.parser: Parser | None = None
@@ -114,11 +116,13 @@ class Reading:
                     progress = True
                 case ToolCallArguments():
                     progress = True
-                case ToolCallStarted():
-                    self._mark()
+                case ToolCallStarted(position=position):
+                    self._mark(position)
                     progress = True
-                case ToolCallReady(call=call):
-                    self.calls.append(call)
+                case ToolCallReady(position=position, call=call):
+                    place = bisect(self._order, position)
+                    self._order.insert(place, position)
+                    self.calls.insert(place, call)
                 case NativePart():
                     self.native.append(event)
                 case UsageReported(usage=usage):
@@ -130,6 +134,7 @@ class Reading:
                     self.fault = self.fault or fault
                 case StartedOver():
                     self._marks.clear()
+                    self._order.clear()
                     self.calls.clear()
                     self.native.clear()
                     self.reasoning.clear()
@@ -167,8 +172,8 @@ class Reading:
         shown = self._delivery.shown
         asked: list[AskedCall] = []
         begin = self._start
-        for place, call in enumerate(self.calls):
-            end = self._marks[place] if place < len(self._marks) else begin
+        for position, call in zip(self._order, self.calls, strict=True):
+            end = max(begin, self._marks.get(position, begin))
             text = shown[begin:end]
             asked.append(AskedCall(call, text if text.strip() else ""))
             begin = end
@@ -176,7 +181,7 @@ class Reading:
 
     def text_after(self) -> str:
         """The visible text after the last call."""
-        text = self._delivery.shown[self._marks[-1] :] if self._marks else ""
+        text = self._delivery.shown[max(self._marks.values()) :] if self._marks else ""
         return text if text.strip() else ""
 
     def _take_text(self, text: str) -> None:
@@ -198,11 +203,11 @@ class Reading:
                 return text[: found.end()]
         return text
 
-    def _mark(self) -> None:
+    def _mark(self, position: int) -> None:
         if self._filter is not None and not self._marks:
             rest = self._filter.close()
             self._filter = None
             if rest:
                 self._delivery.write(rest)
         self._delivery.end_text()
-        self._marks.append(len(self._delivery.shown))
+        self._marks[position] = len(self._delivery.shown)

@@ -59,11 +59,25 @@ class TextCalls:
         self._source: Source | None = None
         self._reader: Reader[list[Found]] | None = None
         self._skip = 1
+        self._name = ""
 
     @property
-    def idle(self) -> bool:
-        """Whether text without a sign may pass by untouched."""
-        return self._reader is None and not (self._held or self._fence or self._span)
+    def name_in_progress(self) -> str | None:
+        """The name of the call that is being read, as far as it is known; None where none is."""
+        return self._name if self._reader is not None else None
+
+    def passes(self, text: str) -> bool:
+        """Whether `text` is neither part of a call nor begins one: then it may be shown as it is, and counts as released."""
+        if self._reader is not None or self._held or self._fence or self._span or self._sign.search(text) is not None:
+            return False
+        if self._tail is not None and self._hold_from(text, 0, ended=False) < len(text):
+            return False
+        self._before = text[-1]
+        if "\n" in text:
+            self._blank = not text.rpartition("\n")[2].strip(" \t")
+        elif self._blank and text.strip(" \t"):
+            self._blank = False
+        return True
 
     def feed(self, text: str) -> list[Piece]:
         """What is certain with this text."""
@@ -161,6 +175,7 @@ class TextCalls:
     def _begin(self, text: str, found: re.Match[str]) -> None:
         at, sign = found.start(), found.group()
         self._alone = self._blank
+        self._name = "" if sign in _MARKS else sign
         match sign:
             case "`":
                 self._start(text, at, self._quoted, 1)
