@@ -154,8 +154,8 @@ MODELS = [
     ("http://localhost:11434/v1", "llama3.1:8b", {"context_window": 4096}),
     ("", "meta-llama/Llama-3.1-8B-Instruct", {"parallel_calls": False, "context_window": 131072}),
     ("", "sonar-pro", {"alternate": True, "tools": "verbatim"}),
-    ("", "smollm2-135m", {"context_window": 8192, "tools": "none", "prefill": True}),
-    ("", "qwen2.5-coder-1.5b", {"context_window": 8192, "tools": "none", "prefill": True}),
+    ("", "smollm2-135m", {"context_window": 8192, "tools": "verbatim", "prefill": True}),
+    ("", "qwen2.5-coder-1.5b", {"context_window": 8192, "tools": "verbatim", "prefill": True}),
 ]
 
 

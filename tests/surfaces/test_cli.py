@@ -259,3 +259,7 @@ async def test_the_embedded_model_answers_through_the_whole_path(tmp_path: Path)
     assert "A very small model" in ran.err
     shown = await run(tmp_path, "turns")
     assert "completed" in shown.out
+    asked = await run(tmp_path, "chat", "--once", "What time is it in Tokyo?", "--model", "smollm2-135m")
+    assert asked.code == 0
+    assert asked.out.startswith('[current_time({"zone":"Asia/Tokyo"}) → ')
+    assert len(asked.out.strip().splitlines()) > 1

@@ -44,6 +44,7 @@ class Traits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     reasoning_required: bool
     stream_usage: bool
     ends_unmarked: bool
+    worked_examples: bool
     signed_calls: bool
 
 

@@ -23,8 +23,10 @@ from turnkeeper.types.stream import StreamEvent
 class Parser(Protocol):
     """Bytes in, stream events out; no I/O. What comes out never depends on where the bytes were cut."""
 
-    over: bool
-    """True once the answer has ended; later bytes are ignored."""
+    @property
+    def over(self) -> bool:
+        """True once the answer has ended; later bytes are ignored."""
+        ...
 
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Events that are certain with these bytes."""

@@ -12,10 +12,13 @@ from turnkeeper.providers.families import OpenAnswer, Parser, find_family
 from turnkeeper.providers.learned import Learned
 from turnkeeper.providers.model import Model
 from turnkeeper.providers.prices import Prices
+from turnkeeper.providers.text_calls.parser import CallsInText
+from turnkeeper.providers.text_calls.prompt import TextPrompts
+from turnkeeper.providers.text_calls.shapes import Shape, shapes_of
 from turnkeeper.providers.transport import Answer, HttpRequest, Transport
 from turnkeeper.settings import Settings
 from turnkeeper.types.faults import Fault
-from turnkeeper.types.messages import Prompt
+from turnkeeper.types.messages import Prompt, ToolSpec
 from turnkeeper.types.usage import Usage
 
 
@@ -42,6 +45,8 @@ class Provider:
         self._family = find_family(model.family)
         self._writer = self._family.writer(shared.learned.fitted(model))
         self._asked: Prompt | None = None
+        self._in_text = TextPrompts(worked=model.traits.worked_examples) if model.traits.tools == "verbatim" else None
+        self._shapes: tuple[tuple[ToolSpec, ...], dict[str, Shape]] = ((), {})
         self._prices = Prices(model.url, model.name, model.own_price)
 
     @property
@@ -52,6 +57,8 @@ class Provider:
     def request(self, prompt: Prompt) -> HttpRequest:
         """The request for `prompt`."""
         prompt = self._asked = self._shared.learned.told(prompt)
+        if self._in_text is not None:
+            prompt = self._in_text.told(prompt)
         return HttpRequest(self.model.url + self._writer.path, self._writer.headers(self.key), self._writer.body(prompt))
 
     def learn(self, fault: Fault) -> bool:
@@ -85,6 +92,11 @@ class Provider:
     def parser(self, content_type: str, id_prefix: str) -> Parser:
         """A parser for one answer. `id_prefix`: unique in the turn, for call ids made by us."""
         limit, unmarked = self._shared.settings.max_event_bytes, self.model.traits.ends_unmarked
-        return self._family.parser(
-            AnswerOptions(self.model.name, id_prefix, content_type, limit, unmarked, self._shared.clock())
-        )
+        now = self._shared.clock()
+        own = self._family.parser(AnswerOptions(self.model.name, id_prefix, content_type, limit, unmarked, now))
+        tools = self._asked.tools if self._asked is not None else ()
+        if not tools or self.model.traits.tools == "none":
+            return own
+        if self._shapes[0] is not tools:
+            self._shapes = (tools, shapes_of(tools))
+        return CallsInText(own, self._shapes[1], verbatim=self._in_text is not None, id_prefix=id_prefix)

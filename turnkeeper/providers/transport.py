@@ -99,9 +99,7 @@ class Answer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # llama.cpp announces that it keeps the connection, and closes it: the next POST on it would be lost.
-        kept = not self._response.headers.get("Server", "").startswith("llama.cpp")
-        if self.at_end and not self.broken and kept:
+        if self.at_end and not self.broken:
             self._response.release()
         else:
             self._response.close()
@@ -130,6 +128,12 @@ class Transport:
             response = await session.post(request.url, data=request.body, headers=request.headers, allow_redirects=False)
         except (aiohttp.ClientError, OSError, ValueError) as problem:
             raise ProviderError(network_fault(_said(problem, self._connect_timeout_s), where=request.where)) from None
+        # llama.cpp announces that it keeps the connection, and closes it: the next POST on it would be lost. aiohttp gives a
+        # connection back as soon as the body has come, so it must be told before that.
+        if response.headers.get("Server", "").startswith("llama.cpp") and response.connection is not None:
+            protocol = response.connection.protocol
+            if protocol is not None:
+                protocol.force_close()
         return Answer(response, (aiohttp.ClientError, ConnectionError))
 
     async def aclose(self) -> None:

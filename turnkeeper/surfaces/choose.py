@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from turnkeeper.config import Config
 from turnkeeper.errors import ConfigurationError
@@ -119,12 +120,9 @@ async def _served(name: str, config: Config, data_folder: Path) -> AsyncGenerato
             raise
         raise LocalModelError(f"{problem} Or set OPENAI_API_KEY, or name a server with --base-url.") from None
     async with LocalServer.of(weights) as server:
-        own = weights.model.source is None
         quirks: dict[str, Any] = {"context_window": weights.model.context_window, "prefill": True}
-        quirks["tools"] = "native" if own else "none"
-        model = Model(
-            "openai-chat", weights.model.name, server.base_url, temperature=0.3, max_output_tokens=1024, quirks=quirks
-        )
+        model = Model("openai-chat", weights.model.name, server.base_url, max_output_tokens=1024, quirks=quirks)
+        model = replace(model, temperature=0.0 if model.traits.worked_examples else 0.3)
         why = f"{weights.model.title}, the embedded model, for no key is set and no server runs here"
         if asked or name != EMBEDDED:
             why = f"{weights.model.title}, on this machine" + (", as the command line says" if asked else "")

@@ -28,6 +28,7 @@ class ToolOptions(Struct, frozen=True, kw_only=True):
     silent: nothing more needs to be said after it (S9.1).
     requires_follow_up: the model must say something about its result (S9.2).
     approval: a person is asked before each call.
+    examples: what a person says, and the arguments of the call that answers it; for small models that call in text.
     triggers: words that expose it in deliberate mode; none for always (S6.2).
     available: asked at each call; a sentence says why the tool can't be used now, None that it can (S6.3).
     """
@@ -40,6 +41,7 @@ class ToolOptions(Struct, frozen=True, kw_only=True):
     approval: bool = False
     triggers: tuple[str, ...] = ()
     available: Callable[[], str | None] | None = None
+    examples: tuple[tuple[str, dict[str, Any]], ...] = ()
 
 
 class ToolKeywords(TypedDict, total=False):
@@ -54,6 +56,7 @@ class ToolKeywords(TypedDict, total=False):
     approval: bool
     triggers: tuple[str, ...]
     available: Callable[[], str | None]
+    examples: tuple[tuple[str, dict[str, Any]], ...]
 
 
 class Bound(Struct, frozen=True):
@@ -82,7 +85,11 @@ class Tool:
         self.is_async = inspect.iscoroutinefunction(function)
         self._signature: Signature = read_signature(function, name, ToolContext)
         self.wants_context = self._signature.context
-        self.spec = _spec(function, name, self._signature)
+        self.spec = _spec(function, name, self._signature, options.examples)
+        for said, arguments in options.examples:
+            wrong = self.bind(arguments)
+            if isinstance(wrong, Problems):
+                raise ToolDefinitionError(f"The tool {name!r}: the example {said!r} has wrong arguments: {wrong.lines[0]}.")
         self.__doc__ = function.__doc__
 
     def bind(self, value: dict[str, Any]) -> Bound | Problems:
@@ -122,7 +129,9 @@ def tool(
     return make(function) if function is not None else make
 
 
-def _spec(function: Callable[..., Any], name: str, signature: Signature) -> ToolSpec:
+def _spec(
+    function: Callable[..., Any], name: str, signature: Signature, examples: tuple[tuple[str, dict[str, Any]], ...]
+) -> ToolSpec:
     doc = parse(inspect.getdoc(function) or "")
     said = [part for part in (doc.short_description, doc.long_description) if part]
     descriptions = {one.arg_name: " ".join((one.description or "").split()) for one in doc.params}
@@ -131,4 +140,5 @@ def _spec(function: Callable[..., Any], name: str, signature: Signature) -> Tool
         parameters = encode(schema)
     except TypeError as problem:
         raise ToolDefinitionError(f"The tool {name!r} has a default that can't be written as JSON: {problem}.") from None
-    return ToolSpec(name, "\n\n".join(said), parameters)
+    shown = tuple((said_by_person, encode(arguments).decode()) for said_by_person, arguments in examples)
+    return ToolSpec(name, "\n\n".join(said), parameters, shown)

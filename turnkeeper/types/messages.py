@@ -52,11 +52,16 @@ Message: TypeAlias = UserMessage | AssistantMessage | ToolMessage
 
 
 class ToolSpec(Struct, frozen=True, tag=True):
-    """A tool as a model is told of it. `parameters` is a JSON Schema object, encoded."""
+    """A tool as a model is told of it.
+
+    parameters: a JSON Schema object, encoded. examples: what a person says, and the arguments of the call that answers it,
+    as JSON; for models that learn to call from examples (S10.1).
+    """
 
     name: str
     description: str
     parameters: bytes
+    examples: tuple[tuple[str, str], ...] = ()
 
 
 class Prompt(Struct, frozen=True):

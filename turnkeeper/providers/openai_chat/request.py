@@ -108,7 +108,7 @@ class RequestWriter:
             rows.assistant(self._reasoned({"role": "assistant", "content": unfinished}))
             rows.user(CONTINUE)
         if tail:
-            rows.user(tail)
+            rows.user(tail, join=self._traits.tools == "verbatim")  # small models take a message of its own for the question
         if unfinished and self._traits.prefill:  # it must stand last
             mark = self._traits.prefill_field
             flag = {mark: True} if mark in ("prefix", "partial") else {}

@@ -161,6 +161,9 @@ def read_object(value: dict[str, Any], tools: dict[str, Shape]) -> list[Found]:
         given = value.get(key, inner.get(key))
         if given is not None:
             break
+    else:  # the arguments stand beside the name
+        beside = {key: one for key, one in value.items() if key in tools[name].kinds}
+        given = beside if set(value) <= {"name", "tool", "tool_name", "function", "type", *beside} else None
     if isinstance(given, str):
         decoded = decode_object(given.strip()) if given.strip() else {}
         if decoded is None:

@@ -73,10 +73,14 @@ async def _chat(options: ChatOptions, config: Config, env: Mapping[str, str]) ->
         _keep_secrets_from_logs(chosen)
         if not options.as_json:
             _introduce(chosen, quiet=options.once is not None)
+        settings = replace(config.settings, context_turns=0) if options.once is not None else config.settings
+        if chosen.models[0].traits.worked_examples:  # a tiny model: what it has examples of, where a word asks for it
+            tools = [tool for tool in tools if tool.options.examples]
+            settings = replace(settings, tool_mode="deliberate", exposed_turns=0)
         engine = Engine(
             models=chosen.models,
             tools=tools,
-            settings=replace(config.settings, context_turns=0) if options.once is not None else config.settings,
+            settings=settings,
             journal=_journal(options, config, data_folder),
             host=Host(
                 system_prompt=config.system_prompt or _SYSTEM,

@@ -14,7 +14,27 @@ _DIGITS = 400
 def calculate_tool() -> Tool:
     """The tool."""
 
-    @tool(read_only=True)
+    @tool(
+        read_only=True,
+        triggers=(
+            "how much is",
+            "how many is",
+            "calculate",
+            "compute",
+            "plus",
+            "minus",
+            "times",
+            "divided by",
+            "sum of",
+            "+",
+            "*",
+        ),
+        examples=(
+            ("how much is 12 * 9?", {"expression": "12 * 9"}),
+            ("what is 31 - 8?", {"expression": "31 - 8"}),
+            ("What's (3 + 4) / 2?", {"expression": "(3 + 4) / 2"}),
+        ),
+    )
     async def calculate(expression: str) -> str:
         """Calculates arithmetic: + - * / // % **, brackets, sqrt, sin, cos, tan, log, exp, round, min, max, pi, e.
 

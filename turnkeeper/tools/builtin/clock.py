@@ -13,7 +13,15 @@ from turnkeeper.tools.tool import Tool, tool
 def current_time_tool(now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> Tool:
     """The tool, with a clock that tests can set."""
 
-    @tool(read_only=True)
+    @tool(
+        read_only=True,
+        triggers=("time", "date", "clock", "hour", "today", "o'clock"),
+        examples=(
+            ("What time is it in Berlin?", {"zone": "Europe/Berlin"}),
+            ("what's the date today?", {"zone": "UTC"}),
+            ("What time is it in New York?", {"zone": "America/New_York"}),
+        ),
+    )
     async def current_time(zone: str = "UTC") -> str:
         """The current date and time.
 
