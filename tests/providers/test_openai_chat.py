@@ -472,3 +472,12 @@ def test_any_sequence_of_chunks_gives_the_same_at_every_cut_and_every_id_once(
     assert fold(events_of([body[a:b] for a, b in zip(borders, borders[1:], strict=False)])) == whole
     ids = [call["id"] for call in whole["tool_calls"]]
     assert len(set(ids)) == len(ids)
+
+
+def test_a_tail_of_a_call_that_the_server_called_malformed_is_no_answer() -> None:
+    """S10.5: the model reads that its call could not be read."""
+    body = delta(content="='Paris'))") + (
+        b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop","native_finish_reason":"MALFORMED_FUNCTION_CALL"}]}\n\n'
+    )
+    (made,) = read(body + DONE)["tool_calls"]
+    assert "MALFORMED_FUNCTION_CALL" in made["problem"]

@@ -18,10 +18,21 @@ from turnkeeper.providers.openai_chat.calls import CallAssembler
 from turnkeeper.providers.openai_chat.usage import read_usage
 from turnkeeper.providers.openai_chat.wire import Choice, Chunk, Delta, decode_chunk, decode_plain, decode_raw
 from turnkeeper.providers.sse import COMMENT
+from turnkeeper.types.calls import Invalid, ToolCall
 from turnkeeper.types.faults import Fault
-from turnkeeper.types.stream import FaultReported, Finished, Heartbeat, NativePart, StreamEvent, UsageReported
+from turnkeeper.types.stream import (
+    FaultReported,
+    Finished,
+    Heartbeat,
+    NativePart,
+    StreamEvent,
+    ToolCallReady,
+    ToolCallStarted,
+    UsageReported,
+)
 
 FAMILY = "openai-chat"
+_MALFORMED = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")
 _RESENT_CHARS = 24  # a last chunk of at least this length that says again what was said is a server's echo
 
 
@@ -214,7 +225,15 @@ class ChatParser(AnswerParser):
                 Finished("content_filter", self._said_finish),
             ]
         events += self._calls.close(ended=reason not in (None, "length"))
+        if (self._native_finish or "").upper() in _MALFORMED and not len(self._calls):
+            events += self._malformed()
         return [*events, Finished(reason or "stop", self._said_finish)]
+
+    def _malformed(self) -> list[StreamEvent]:
+        """S10.5: the server behind a gateway could not read the model's call; the text that came is a tail of it, no answer."""
+        problem = f"The call could not be read ({self._native_finish}). Call a tool that is offered, with one JSON object."
+        call = ToolCall(f"{self.options.id_prefix}0", "malformed_call", "", Invalid(problem))
+        return [ToolCallStarted(0, call.id, call.name), ToolCallReady(0, call)]
 
     def _native_parts(self) -> list[StreamEvent]:
         if self._details:
