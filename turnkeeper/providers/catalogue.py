@@ -108,6 +108,20 @@ def family_at(base_url: str) -> str:
     return families[-1] if families else "openai-chat"
 
 
+def provider_at(base_url: str) -> str:
+    """Whose keys the server at `base_url` takes: a known service's name in small letters, else host and port (S3.3).
+
+    Two addresses of one service (Gemini's own and its OpenAI-shaped one) are one provider; a customer's own subdomain is one
+    by itself, so that no key goes to another customer's.
+    """
+    url = urlsplit(base_url)
+    servers = [server for server, _ in _catalogue().servers]
+    found = next((server for server in servers if url.hostname in server.hosts and _is_at(server, url)), None)
+    if found is None:
+        return f"{url.hostname}:{url.port}" if url.port else url.hostname or ""
+    return next(server.name for server in servers if server is found or server.key_env == found.key_env != "").lower()
+
+
 def quirk_problem(quirks: dict[str, Any]) -> str:
     """What is wrong with a user's quirks, in a sentence that names the quirk and what may stand there; "" for nothing."""
     known = Traits.__struct_fields__
