@@ -145,7 +145,7 @@ async def test_however_a_turn_ended_the_next_request_is_valid_and_true(how: str,
         await asyncio.Event().wait()
 
     url = f"sqlite:///{tmp_path / 'turns.db'}"
-    bench.provider.play(say("I look. ") + (call("slow", {}) if how != "cut" else cut()))
+    bench.provider.play(say("I look. ") + (call("slow", {}) if how != "cut" else cut()), *([cut()] if how == "cut" else []))
     engine = bench.engine(slow, journal=url)
     running = asyncio.create_task(engine.run("go"))
     if how != "cut":
@@ -254,7 +254,8 @@ async def test_a_second_key_and_a_second_model_carry_a_failed_reply_on(bench: Be
     assert [(one.model, one.key, one.end) for one in result.attempts] == [
         ("gpt-x", "6789", "error"), ("gpt-x", "6789", "error"), ("gpt-y", "cdef", "completed"),
     ]  # fmt: skip
-    assert result.notices == ()
+    assert [(notice.kind, notice.detail) for notice in result.notices] == [("answered_by", "gpt-y")]
+    assert [line.partition(":")[0] for line in result.notices[0].fold] == ["gpt-x (key …6789)"] * 2
 
 
 BAD_MODELS: list[tuple[dict[str, Any], str]] = [

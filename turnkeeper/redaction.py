@@ -54,11 +54,21 @@ class Redactor:
     """
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        self.values = tuple(sorted({form for value in values if len(value) >= _SHORTEST for form in _forms(value)}, key=len))
-        exact = [re.escape(value) for value in reversed(self.values)]  # the longest first
-        self._whole = re.compile("|".join([*exact, *_SHAPES]))
         self._marks = (*_STARTS, *_MARKS)
         self._tails = re.compile("|".join(_KEEP_FIRST), re.IGNORECASE)
+        self._look_for(values)
+
+    def learn(self, values: Iterable[str]) -> None:
+        """Takes up secrets that became known later; texts that stream at this moment do not look for them yet."""
+        self._look_for([*self._given, *values])
+
+    def _look_for(self, values: Iterable[str]) -> None:
+        self._given = tuple(values)
+        self.values = tuple(
+            sorted({form for value in self._given if len(value) >= _SHORTEST for form in _forms(value)}, key=len)
+        )
+        exact = [re.escape(value) for value in reversed(self.values)]  # the longest first
+        self._whole = re.compile("|".join([*exact, *_SHAPES]))
 
     def text(self, text: str) -> str:
         """`text` without secrets."""

@@ -41,6 +41,26 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_calls_per_pass: Annotated[int, Meta(ge=1, le=1000)] = 64
     # S4.5: read-only tools of one pass that run at once; 1 to 64
     parallel_tools: Annotated[int, Meta(ge=1, le=64)] = 8
+    # S3.1: each turn, one member of the chain, chosen by chance, leads
+    random_lead: bool = False
+    # S3.3: keys of one model that are tried in one turn; 1 to 100
+    max_key_tries: Annotated[int, Meta(ge=1, le=100)] = 5
+    # S3.3: how long a channel keeps to the key that it used last, while the provider may hold its prompt; up to 86,400
+    prompt_cache_ttl: Annotated[float, Meta(ge=0, le=86400)] = 300.0
+    # S3.3: the longest wait for a limited key, where that is quicker than the next model; up to 600
+    max_key_wait: Annotated[float, Meta(ge=0, le=600)] = 3.0
+    # S3.3c: how long a model that timed out comes after the others; up to 86,400
+    silent_model_memory: Annotated[float, Meta(ge=0, le=86400)] = 600.0
+    # S3.3c: the first-token budget of such a model, where another one could answer; 1 to 3,600
+    silent_first_token_timeout: Annotated[float, Meta(gt=0, le=3600)] = 20.0
+    # S3.7: after a fallback, people are told which model answered
+    failure_notice: bool = True
+    # S3.8: users without a key of their own, or whose keys have failed, may use the server's; false: each brings a key
+    lend_models: bool = True
+    # S3.8: seconds between two replies lent to one user whose own keys have failed; up to 86,400
+    lend_cooldown: Annotated[float, Meta(ge=0, le=86400)] = 0.0
+    # S3.8: replies lent to one user in 24 hours whose own keys have failed; 0 for any number, up to 1,000,000
+    lend_quota: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     # S5.1: from the request to the first progress; 1 to 3,600
     first_token_timeout: Annotated[float, Meta(gt=0, le=3600)] = 300.0
     # S5.1: the longest gap between two signs of progress; up to 3,600

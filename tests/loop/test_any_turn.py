@@ -108,7 +108,7 @@ async def check(bench: Bench, engine: Engine, result: object, sink: Watching) ->
     # one end, last, and the same everywhere
     assert [one.end for one in events if isinstance(one, Ended)] == [result.end], story
     assert isinstance(events[-1], Ended), story
-    assert result.attempts[-1].end == result.end, story
+    assert result.end in (result.attempts[-1].end if result.attempts else "", "stopped_by_user"), story
     # every pass that began has ended and is in the ledger, and the server saw as many requests at most
     started = [one for one in events if isinstance(one, PassStarted)]
     assert len(started) == len([one for one in events if isinstance(one, PassEnded)]) == len(result.usage), story
@@ -123,8 +123,9 @@ async def check(bench: Bench, engine: Engine, result: object, sink: Watching) ->
     assert plain(delivered) == plain(result.text) == plain(sink.text), story
     # the channel is free, and the next request is valid and tells what people saw
     bench.provider.default = say("Next.")
+    drain = bench.engine(models=[bench.model("gpt-x")])  # with health of its own
     while bench.provider.unplayed:
-        await engine.run("drain", channel="drain")
+        await drain.run("drain")
     await engine.run("and now?")
     assert [request.problems for request in bench.provider.requests if request.problems] == [], story
     told = "".join(m["content"] or "" for m in bench.messages() if m["role"] == "assistant")

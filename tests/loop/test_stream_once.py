@@ -8,7 +8,7 @@ import pytest
 
 from tests.harness import Bench, Watching, until
 from turnkeeper import tool
-from turnkeeper.testing import call, cut, error, hang, keepalive, never_start, say, think, wait
+from turnkeeper.testing import call, cut, error, fail, hang, keepalive, never_start, say, think, wait
 
 virtual = pytest.mark.looptime
 
@@ -337,11 +337,12 @@ async def test_an_answer_over_the_byte_limit_is_broken_off(bench: Bench) -> None
 
 
 async def test_errors_inside_the_stream_keep_the_text_and_blame_nobody_twice(bench: Bench) -> None:
-    bench.provider.play(say("Half. ") + error("overloaded, try later", code="overloaded"))
+    bench.provider.play(say("Half. ") + error("overloaded, try later", code="overloaded"), fail(500))
     result = await bench.engine().run("go")
     assert (result.end, result.text) == ("error", "Half.")
-    assert result.fault is not None
-    assert result.fault.kind == "overloaded"
+    first = result.attempts[0].fault
+    assert first is not None
+    assert first.kind == "overloaded"
 
 
 async def test_a_cut_in_a_calls_arguments_is_a_lost_call(bench: Bench) -> None:

@@ -166,8 +166,9 @@ CASES = [
     Case("S6.1 truncated arguments are never run", [call("roll", '{"sides": ') + finish("length"), say("Sorry.")], sees("Sorry.", requests=2, ran=["roll Failed"])),
     Case("S12.3 broken arguments are an outcome", [call("roll", "{'sides': 6}"), say("Sorry.")], sees("Sorry.", requests=2, ran=["roll Failed"])),
     Case("S6 a call without a name runs nothing", [call("", {}), say("Sorry.")], sees("Sorry.", requests=2, ran=[" Failed"])),
-    Case("S12.4 an error inside the stream after text", [say("Half ") + error("boom")], sees("Half", "error", notices=["failed"])),
-    Case("S3.4a a cut after text, one model and one key", [say("Half a") + cut()], sees("Half a", "error", notices=["failed"])),
+    Case("S12.4 an error inside the stream after text", [say("Half ") + error("boom"), fail(500)], sees("Half", "error", 2, notices=["failed"])),
+    Case("S3.4a a cut after text, one model and one key", [say("Half a") + cut(), say(" loaf.")], sees("Half a loaf.", requests=2)),
+    Case("S3.4a and no third time at the same text", [say("Half a") + cut(), say("Half a") + cut(), say("no")], sees("Half a", "error", 2, notices=["failed"])),
     Case("S3.3d a connection lost before any byte is tried once more", [close(), say("Hi.")], sees("Hi.", requests=2)),
     Case("S3.3d and no third time", [close(), close(), say("no")], sees("", "error", 2, notices=["failed"])),
     Case("S12.4 a 500 is reported once", [fail(500, body="boom")], sees("", "error", notices=["failed"])),
@@ -437,9 +438,11 @@ async def test_what_a_tool_posted_is_in_the_history_and_not_said_again(bench: Be
 
 async def test_usage_is_one_entry_a_pass_and_marked_where_estimated(bench: Bench) -> None:
     """S15.2"""
-    bench.provider.play(call("roll", {}) + usage(prompt=20212, completion=9, cached=16298), say("Half a reply") + cut())
+    bench.provider.play(
+        call("roll", {}) + usage(prompt=20212, completion=9, cached=16298), say("Half a reply") + cut(), close(), close()
+    )
     result = await bench.engine(*TOOLS).run("go")
-    first, second = result.usage
+    first, second = result.usage[:2]
     assert (first.input, first.cache_read, first.output, first.estimated) == (3914, 16298, 9, False)
     assert second.estimated
     assert second.output > 0

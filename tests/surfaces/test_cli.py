@@ -210,6 +210,7 @@ async def test_a_configured_model_leads_and_its_fallback_answers(provider: Scrip
     provider.play(fail(500), say("From the second."))
     ran = await run(tmp_path, "chat", "--once", "hi")
     assert (ran.code, ran.out) == (0, "From the second.\n")
+    assert "Answered by gpt-y." in ran.err
 
 
 async def test_a_key_in_the_environment_chooses_its_provider(provider: ScriptedProvider, tmp_path: Path) -> None:

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from turnkeeper.attempts.generation_turn import Attempted, plan, run_generation_turn
+from turnkeeper.attempts.generation_turn import Attempted, run_generation_turn
+from turnkeeper.attempts.plan import Plan
+from turnkeeper.attempts.tier import Tier
 from turnkeeper.channel.conversation import Context, Conversation
 from turnkeeper.channel.finaliser import Step, finalise
 from turnkeeper.journal.events import Admitted, Ended, Thought
 from turnkeeper.loop.build_result import build_result
 from turnkeeper.loop.recorder import Recorder
 from turnkeeper.loop.turn import Turn
-from turnkeeper.loop.window import WindowMeasure
+from turnkeeper.loop.window import WindowMeasure, room_for
 from turnkeeper.providers.model import Model
-from turnkeeper.providers.provider import Provider
 from turnkeeper.tools.exposure import Exposed
 from turnkeeper.types.messages import UserMessage
 from turnkeeper.types.turn import EndName, TurnResult
 
 _SHARE = 0.8  # of the finaliser's time that a send in flight may take, so that giving it up is part of the same step
-_ANSWER_SHARE = 4  # a quarter of the window is left for the answer, where the model names no output budget
 
 
 class Trigger(Struct, frozen=True):
@@ -44,8 +44,8 @@ async def run_turn(
     turn: Turn,
     trigger: Trigger,
     conversation: Conversation,
-    models: tuple[Model, ...],
-    provider: Callable[[Model, str], Provider],
+    plan: Plan,
+    tier: Tier,
 ) -> TurnResult:
     """Runs `turn` and its finaliser, which runs once on every path (S2.3).
 
@@ -54,7 +54,7 @@ async def run_turn(
     end: EndName = "stopped_by_user"
     attempted: Attempted | None = None
     try:
-        attempted = await run_generation_turn(turn, plan(models), provider)
+        attempted = await run_generation_turn(turn, plan, tier)
         end = attempted.finish.end
     except Exception:
         end = "error"
@@ -72,7 +72,7 @@ async def run_turn(
         turn.signals.close()
     assert attempted is not None  # else an exception has left this function
     conversation.add(UserMessage(trigger.text), attempted.state.final_messages())
-    return build_result(turn, attempted.state, attempted.finish, attempted.records)
+    return build_result(turn, attempted.state, attempted.finish, attempted.records, charged=attempted.charged)
 
 
 def note_beginning(recorder: Recorder, trigger: Trigger, conversation: Conversation, exposed: Exposed) -> None:
@@ -87,8 +87,7 @@ def note_beginning(recorder: Recorder, trigger: Trigger, conversation: Conversat
 
 def context_for(conversation: Conversation, trigger: Trigger, model: Model, measure: WindowMeasure, fixed: int) -> Context:
     """The conversation as `model` can read it. `fixed`: tokens of what its requests hold besides (system prompt, tools)."""
-    answer = model.output_limit or measure.window // _ANSWER_SHARE
-    return conversation.context(UserMessage(trigger.text), measure, max(256, measure.window - answer - fixed))
+    return conversation.context(UserMessage(trigger.text), measure, room_for(model, measure, fixed))
 
 
 async def _deliver_rest(turn: Turn) -> None:

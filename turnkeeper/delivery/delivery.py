@@ -182,7 +182,7 @@ class Delivery:
         """Tells people something beside the reply."""
         self.end_message()
         await self.flush()
-        clean = Notice(notice.kind, self._redactor.text(notice.detail))
+        clean = Notice(notice.kind, self._redactor.text(notice.detail), tuple(map(self._redactor.text, notice.fold)))
         self.notices.append(clean)
         self._record.noticed(clean)
         shown = self._sink.notice(clean)

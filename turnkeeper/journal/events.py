@@ -25,11 +25,12 @@ class Admitted(Struct, frozen=True, tag=True):
 
 
 class AttemptStarted(Struct, frozen=True, tag=True):
-    """A try with one model and one key began. `key`: its last four characters."""
+    """A try with one model and one key began. `key`: its last four characters. `scope`: whose it is, "" the server's."""
 
     number: int
     model: str
     key: str
+    scope: str = ""
 
 
 class PassStarted(Struct, frozen=True, tag=True):
@@ -77,7 +78,12 @@ class ToolStarted(Struct, frozen=True, tag=True):
 
 
 class ToolFinished(Struct, frozen=True, tag=True):
-    """A call has its outcome. `content`: what the model reads. `outcome`: its class. `kind`: of a failure."""
+    """A call has its outcome.
+
+    content: what the model reads. outcome: its class. kind: of a failure.
+    identity: a keyed digest of the tool's name and the true arguments (S3.5a). attempt: the attempt that asked for it.
+    ran_by: where it was answered from the record and not run, the attempt that had run it; else 0 (S3.5).
+    """
 
     call_id: str
     name: str
@@ -85,6 +91,9 @@ class ToolFinished(Struct, frozen=True, tag=True):
     content: str
     kind: str = ""
     took_s: float = 0.0
+    identity: str = ""
+    attempt: int = 1
+    ran_by: int = 0
 
 
 class Restarted(Struct, frozen=True, tag=True):

@@ -9,7 +9,7 @@ from msgspec import Struct
 from turnkeeper.redaction import last_four
 from turnkeeper.types.faults import ErrorKind
 
-FOR_ALL = float("inf")
+UNTIL_EDITED = float("inf")
 """The end of a rest that only an edit of the key ends."""
 
 
@@ -42,12 +42,13 @@ class Key(Struct, frozen=True):
 class Rest(Struct, frozen=True):
     """A time in which a key is not asked, because of a refusal.
 
-    holder: who rests: a key's id, or `account:NAME` for all keys of an account.
+    holder: who rests: a key's id, `account:NAME` for all keys of an account, or `provider:NAME` for all of a provider's.
     model: the model that it rests for, "" for all of them.
-    until: when it ends, seconds since the epoch; FOR_ALL where only an edit of the key ends it.
-    since: when the refused request began, so that a success of an older one does not end the rest.
+    until: when it ends, seconds since the epoch; UNTIL_EDITED where only an edit of the key ends it.
+    since: when the refusal came: a success ends the rest only if its request began later.
     kind, said: the refusal's class, and the server's words, without secrets.
     guesses: how many refusals in a row came without a time; each doubles the next guess.
+    named: the server named the end; where not, it is our guess.
     """
 
     holder: str
@@ -57,6 +58,7 @@ class Rest(Struct, frozen=True):
     kind: ErrorKind
     said: str = ""
     guesses: int = 0
+    named: bool = False
 
 
 def configured_key_id(provider: str, secret: str) -> str:

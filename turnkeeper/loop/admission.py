@@ -8,6 +8,7 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
+from turnkeeper.loop.identity import canonical
 from turnkeeper.loop.repetition import is_same_call
 from turnkeeper.loop.state import LoopState, Repetition
 from turnkeeper.loop.turn import Turn
@@ -16,7 +17,8 @@ from turnkeeper.tools.tool import Bound, Problems, Tool
 from turnkeeper.tools.toolbox import Missing
 from turnkeeper.types.calls import Invalid, Parsed, ToolCall, Truncated
 from turnkeeper.types.ends import AskedCall
-from turnkeeper.types.outcomes import Failed
+from turnkeeper.types.outcomes import Failed, Succeeded
+from turnkeeper.types.turn import HistoryEntry
 
 
 class Admitted(Struct, frozen=True):
@@ -34,7 +36,15 @@ class Refused(Struct, frozen=True):
     outcome: Failed
 
 
-Admission: TypeAlias = Admitted | Refused
+class Reused(Struct, frozen=True):
+    """A call that an earlier attempt of this turn has run already: answered from the record (S3.5)."""
+
+    asked: AskedCall
+    tool: Tool
+    entry: HistoryEntry
+
+
+Admission: TypeAlias = Admitted | Refused | Reused
 
 
 def admit(turn: Turn, state: LoopState, asked: AskedCall, *, position: int) -> Admission:
@@ -43,7 +53,30 @@ def admit(turn: Turn, state: LoopState, asked: AskedCall, *, position: int) -> A
     if isinstance(checked, Failed):
         return Refused(asked, checked)
     tool, bound = checked
-    return Admitted(asked, tool, bound)
+    entry = _on_record(turn, state, tool, asked.call)
+    return Reused(asked, tool, entry) if entry is not None else Admitted(asked, tool, bound)
+
+
+def _on_record(turn: Turn, state: LoopState, tool: Tool, call: ToolCall) -> HistoryEntry | None:
+    """The entry of the same call of an earlier attempt, where it succeeded (S3.5). Inside one attempt a call may be repeated.
+
+    A call that changes nothing may be wanted anew: the record answers it once for each time that it was run.
+    """
+    if all(entry.attempt == state.attempt for entry in state.history):
+        return None
+    own = canonical(tool.name, call)
+    same = [entry for entry in state.history if _name_of(turn, entry) == tool.name and canonical(tool.name, entry.call) == own]
+    ran = [entry for entry in same if isinstance(entry.outcome, Succeeded) and not entry.reused]
+    earlier = [entry for entry in ran if entry.attempt < state.attempt]
+    answered = sum(entry.reused and entry.attempt == state.attempt for entry in same)
+    if not earlier or (tool.options.read_only and answered >= len(earlier)):
+        return None
+    return earlier[min(answered, len(earlier) - 1)]
+
+
+def _name_of(turn: Turn, entry: HistoryEntry) -> str:
+    found = turn.toolbox.find(entry.call.name)
+    return found.name if isinstance(found, Tool) else ""
 
 
 def _check(turn: Turn, state: LoopState, call: ToolCall, position: int) -> Failed | tuple[Tool, Bound]:

@@ -8,8 +8,10 @@ from turnkeeper.loop.turn import Turn
 from turnkeeper.types.turn import AttemptRecord, TurnResult
 
 
-def build_result(turn: Turn, state: LoopState, finish: Finish, attempts: tuple[AttemptRecord, ...]) -> TurnResult:
-    """The result of a turn that ended with `finish`, with all of its attempts."""
+def build_result(
+    turn: Turn, state: LoopState, finish: Finish, attempts: tuple[AttemptRecord, ...], *, charged: str = ""
+) -> TurnResult:
+    """The result of a turn that ended with `finish`, with all of its attempts. charged: who pays for it (S3.8)."""
     return TurnResult(
         turn_id=turn.id,
         end=finish.end,
@@ -21,4 +23,5 @@ def build_result(turn: Turn, state: LoopState, finish: Finish, attempts: tuple[A
         thought_log=state.thoughts,
         notices=tuple(turn.delivery.notices),
         fault=finish.fault,
+        charged=charged,
     )

@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from turnkeeper.errors import JournalError
 from turnkeeper.journal.events import Restarted, Thought, ToolFinished, ToolStarted
-from turnkeeper.loop.admission import Admission, Admitted, Refused, admit
+from turnkeeper.loop.admission import Admission, Admitted, Refused, Reused, admit
 from turnkeeper.loop.dispatch import dispatch
 from turnkeeper.loop.expression import express
+from turnkeeper.loop.identity import canonical, digest
 from turnkeeper.loop.repetition import repeated
 from turnkeeper.loop.results import HEADLINE, batch_messages, content_of, ran_tool
 from turnkeeper.loop.scope import Scope
@@ -48,11 +50,11 @@ class Done(Struct, frozen=True):
 async def execute_tools(turn: Turn, state: LoopState, pass_end: ToolCalls) -> LoopState:
     """Runs the calls of `pass_end`. Returns the state with their outcomes."""
     admitted = [admit(turn, state, asked, position=place) for place, asked in enumerate(pass_end.asked)]
-    done = await _run_batch(turn, admitted)
+    done = await _run_batch(turn, state, admitted)
     return state.with_results(_batch(turn, state, pass_end, done))
 
 
-async def _run_batch(turn: Turn, admissions: list[Admission]) -> list[Done]:
+async def _run_batch(turn: Turn, state: LoopState, admissions: list[Admission]) -> list[Done]:
     """The outcomes, in call order. Read-only tools in a row run together (S4.5)."""
     done: list[Done] = []
     group: list[Admission] = []
@@ -60,40 +62,60 @@ async def _run_batch(turn: Turn, admissions: list[Admission]) -> list[Done]:
         if isinstance(admission, Admitted) and admission.tool.options.read_only:
             group.append(admission)
             continue
-        done += await _run_together(turn, group)
+        done += await _run_together(turn, state, group)
         group = []
-        done.append(await _run_one(turn, admission))
-    return done + await _run_together(turn, group)
+        done.append(await _run_one(turn, state, admission))
+    return done + await _run_together(turn, state, group)
 
 
-async def _run_together(turn: Turn, group: list[Admission]) -> list[Done]:
+async def _run_together(turn: Turn, state: LoopState, group: list[Admission]) -> list[Done]:
     if len(group) < 2:
-        return [await _run_one(turn, admission) for admission in group]
+        return [await _run_one(turn, state, admission) for admission in group]
     room = asyncio.Semaphore(turn.settings.parallel_tools)
 
     async def run(admission: Admission) -> Done:
         async with room:
-            return await _run_one(turn, admission)
+            return await _run_one(turn, state, admission)
 
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(run(one), name=f"tool {one.asked.call.name[:40]}") for one in group]
     return [task.result() for task in running]
 
 
-async def _run_one(turn: Turn, admission: Admission) -> Done:
+async def _run_one(turn: Turn, state: LoopState, admission: Admission) -> Done:
     """One call, from its announcement to its outcome on record."""
     call = admission.asked.call
+    if isinstance(admission, Reused):  # S3.5: nothing runs, and people see nothing twice
+        entry = admission.entry
+        content, pictures = entry.content, entry.outcome.pictures if isinstance(entry.outcome, Succeeded) else ()
+        turn.recorder.note(_finished(turn, state, admission, entry.outcome, content))
+        return Done(admission, entry.outcome, content, 0.0, pictures)
     turn.sink.tool_started(call.name, shown_arguments(turn, call))
     clock = asyncio.get_running_loop().time
     begun = clock()
     outcome = admission.outcome if isinstance(admission, Refused) else await _run_admitted(turn, admission)
     took_s = clock() - begun
     outcome, content, pictures = content_of(turn, outcome)
-    kind = outcome.kind if isinstance(outcome, Failed) else ""
-    turn.recorder.note(ToolFinished(call.id, call.name, type(outcome).__name__, content, kind, took_s))
+    turn.recorder.note(replace(_finished(turn, state, admission, outcome, content), took_s=took_s))
     done = Done(admission, outcome, content, took_s, pictures)
     turn.sink.tool_finished(HistoryEntry(0, call, outcome, content), took_s)
     return done
+
+
+def _finished(turn: Turn, state: LoopState, admission: Admission, outcome: ToolOutcome, content: str) -> ToolFinished:
+    """The journal's line of an outcome."""
+    call = admission.asked.call
+    whole = canonical(admission.tool.name, call) if not isinstance(admission, Refused) else None
+    return ToolFinished(
+        call.id,
+        call.name,
+        type(outcome).__name__,
+        content,
+        kind=outcome.kind if isinstance(outcome, Failed) else "",
+        identity=digest(whole, turn.identity_key) if whole is not None else "",
+        attempt=state.attempt,
+        ran_by=admission.entry.attempt if isinstance(admission, Reused) else 0,
+    )
 
 
 async def _run_admitted(turn: Turn, admitted: Admitted) -> ToolOutcome:
@@ -156,7 +178,7 @@ def _batch(turn: Turn, state: LoopState, pass_end: ToolCalls, done: list[Done]) 
             end_turn=any(_ends_turn(one) for one in counted),
             restart=first.item if first is not None else None,
         ),
-        entries=_entries(state.passes, pass_end, kept),
+        entries=_entries(state, pass_end, kept),
         messages=batch_messages(pass_end, state.text_of_pass, {one.call.id: (one.content, one.pictures) for one in kept}),
         repetition=Repetition() if restarts else repetition,
         tool_errors=errors,
@@ -166,18 +188,20 @@ def _batch(turn: Turn, state: LoopState, pass_end: ToolCalls, done: list[Done]) 
     )
 
 
-def _entries(pass_number: int, pass_end: ToolCalls, kept: list[Done]) -> tuple[HistoryEntry, ...]:
+def _entries(state: LoopState, pass_end: ToolCalls, kept: list[Done]) -> tuple[HistoryEntry, ...]:
     """The history entries; the pass's native parts go with its first call, its last words with its last (S4.3)."""
     last = len(kept) - 1
     return tuple(
         HistoryEntry(
-            pass_number=pass_number,
+            pass_number=state.passes,
             call=one.call,
             outcome=one.outcome,
             content=one.content,
             text_before=one.admission.asked.text_before,
             text_after=pass_end.text_after if place == last else "",
             native=pass_end.native if place == 0 else (),
+            attempt=state.attempt,
+            reused=isinstance(one.admission, Reused),
         )
         for place, one in enumerate(kept)
     )

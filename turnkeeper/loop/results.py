@@ -6,7 +6,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from turnkeeper.loop.admission import Admission, Admitted
+from turnkeeper.loop.admission import Admission, Refused
 from turnkeeper.loop.state import RanTool
 from turnkeeper.loop.turn import Turn
 from turnkeeper.tools.results import read
@@ -68,7 +68,7 @@ def batch_messages(pass_end: ToolCalls, text: str, results: dict[str, tuple[str,
 def ran_tool(admission: Admission, outcome: ToolOutcome) -> RanTool:
     """What the policy needs to know of a call."""
     name = admission.asked.call.name
-    if not isinstance(admission, Admitted) or not isinstance(outcome, Succeeded):
+    if isinstance(admission, Refused) or not isinstance(outcome, Succeeded):
         return RanTool(name, succeeded=False)
     options = admission.tool.options
     follow_up = options.requires_follow_up or (isinstance(outcome.then, Continue) and outcome.then.follow_up)

@@ -89,6 +89,7 @@ class LoopState(Struct, frozen=True):
     dropped: how many of the oldest exchanges of the context are left out (S9.4).
     switched_off: tools that have had their restart (S7.1). context_keys: keys of items taken up.
     delivered_texts: what tools put into the channel themselves.
+    attempt: the turn's attempts so far, this one included.
     """
 
     at: At = Beginning()
@@ -107,6 +108,7 @@ class LoopState(Struct, frozen=True):
     switched_off: frozenset[str] = frozenset()
     context_keys: frozenset[str] = frozenset()
     delivered_texts: tuple[str, ...] = ()
+    attempt: int = 1
 
     @property
     def shown_anything(self) -> bool:

@@ -20,6 +20,7 @@ from turnkeeper.loop.reading import Reading, TextFilter
 from turnkeeper.loop.scope import Scope
 from turnkeeper.loop.state import Beginning, LoopState
 from turnkeeper.loop.turn import Attempt, Turn, shown_arguments
+from turnkeeper.loop.window import shortened
 from turnkeeper.providers.classify import protocol_fault
 from turnkeeper.providers.families import OpenAnswer
 from turnkeeper.providers.identifiers import fit_tool_name
@@ -36,6 +37,7 @@ _LINGER_S = 0.25  # how long the connection's own end is waited for, so that it 
 _ANSWER_PLEASE = "You have the results of the tools. Answer the person now, in words."
 _LOST_CALL = "Your call of {name} was cut off on its way and did not run. Call it again if it is still needed."
 _REASONING_KEPT = 2000
+_REST_SHARE = 4  # a chain that is shortened gets so much of its room back at once, and then rests (S3.10b)
 
 
 async def stream_once(turn: Turn, attempt: Attempt, state: LoopState, purpose: Purpose) -> LoopState:
@@ -44,6 +46,7 @@ async def stream_once(turn: Turn, attempt: Attempt, state: LoopState, purpose: P
         state = replace(state, dropped=state.dropped + 1)
     if state.history:
         turn.signals.clear_follow_up()  # S5.4: a tool chain goes on; the message stays queued
+    state = _with_room(turn, attempt, state)
     carried_on = purpose == "carry_on"
     turn.delivery.begin_pass(carried_on=carried_on)
     before = len(turn.delivery.shown)
@@ -55,7 +58,7 @@ async def stream_once(turn: Turn, attempt: Attempt, state: LoopState, purpose: P
     reading = Reading(turn.delivery, text_filter, turn.signals, number)
     scope = Scope(
         turn.signals,
-        first_s=turn.settings.first_token_timeout,
+        first_s=attempt.first_token_s or turn.settings.first_token_timeout,
         idle_s=turn.settings.idle_timeout,
         may_yield=lambda: reading.reached_boundary() if reading.begun else not state.history,
     )
@@ -77,7 +80,7 @@ async def stream_once(turn: Turn, attempt: Attempt, state: LoopState, purpose: P
     end = _end_of(turn.delivery, reading, scope, fault, shown=turn.delivery.shown[before:])
     usage = await attempt.provider.priced(_usage(reading, request))
     turn.recorder.note(_pass_ended(turn, end, usage, reading, scope))
-    entry = PassUsage.of(attempt.provider.model.name, usage)
+    entry = PassUsage.of(attempt.provider.model.name, usage, scope.first_progress_s)
     return state.after_pass(end, entry, _thoughts(reading), carried_on=carried_on)
 
 
@@ -170,6 +173,17 @@ def _end_of(delivery: Delivery, reading: Reading, scope: Scope, fault: Fault | N
     if shown.strip():
         return Completed(shown, reading.finish)
     return Empty(reading.finish, reasoned=bool(reading.reasoning), repeated=reading.repeated)
+
+
+def _with_room(turn: Turn, attempt: Attempt, state: LoopState) -> LoopState:
+    """S3.10a: where the chain has grown out of the window, by what the model reported, its oldest results are shortened."""
+    last = state.usage[-1] if state.usage and state.messages else None
+    if last is None or not attempt.room or last.model != attempt.provider.model.name:
+        return state
+    over = last.input + last.cache_read + last.cache_write + last.output - attempt.room - attempt.fixed
+    if over <= 0:
+        return state
+    return replace(state, messages=shortened(state.messages, over + attempt.room // _REST_SHARE, turn.keep))
 
 
 def _prompt(turn: Turn, attempt: Attempt, state: LoopState, purpose: Purpose) -> Prompt:

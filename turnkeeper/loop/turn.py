@@ -13,6 +13,7 @@ from turnkeeper.delivery.delivery import Delivery
 from turnkeeper.delivery.sink import Sink
 from turnkeeper.loop.recorder import Recorder
 from turnkeeper.loop.signals import TurnSignals
+from turnkeeper.providers.model import Model
 from turnkeeper.providers.provider import Provider
 from turnkeeper.redaction import Redactor
 from turnkeeper.settings import Settings
@@ -59,6 +60,8 @@ class Turn:
     """All that a turn's stages share. The state of its chain is elsewhere (`loop.state`), and is passed along.
 
     context: the conversation up to the trigger, which is its last message. exchanges: where in it each exchange begins.
+    fitted_to: the model whose window the context was fitted to.
+    identity_key: what digests of calls are keyed with (S3.5a).
     exposed: names of the tools that the model is told of (S6.2).
     """
 
@@ -78,6 +81,16 @@ class Turn:
     recorder: Recorder
     redactor: Redactor
     abandoned: set[asyncio.Future[object]]
+    fitted_to: Model | None = None
+    identity_key: bytes = b""
+
+    def fits(self, model: Model) -> bool:
+        """Whether the context was made to fit this model's window."""
+        return model is self.fitted_to
+
+    def keep(self, text: str) -> str:
+        """Keeps the whole text of a result that is cut, and returns its handle (S6.5)."""
+        return self.services.results.keeper(self.channel)(text)
 
     @property
     def offered(self) -> frozenset[str]:
@@ -94,10 +107,18 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try with one model and one key. `number` counts the turn's attempts from 1."""
+    """One try with one model and one key.
+
+    number: counts the turn's attempts from 1. room: tokens of the model's window that the conversation may take;
+    0 where that is not known. fixed: tokens of what its requests hold besides.
+    first_token_s: the longest wait for the first progress of a pass (S5.1, S3.3c); None for the setting's.
+    """
 
     number: int
     provider: Provider
+    room: int = 0
+    fixed: int = 0
+    first_token_s: float | None = None
 
 
 def shown_arguments(turn: Turn, call: ToolCall, limit: int = 300) -> str:

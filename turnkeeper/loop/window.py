@@ -12,14 +12,20 @@ import math
 from typing import assert_never
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from turnkeeper.providers.model import Model
 from turnkeeper.providers.tokens import estimate_tokens
 from turnkeeper.tools.pictures import sides_of
+from turnkeeper.tools.results import Keep, bounded
 from turnkeeper.types.messages import AssistantMessage, Message, Picture, ToolMessage, UserMessage
 
 _LEAST_SHARE = 0.4  # of an estimate: fewer tokens than that the text can't have
 _LEAST_MEASURED = 1000  # tokens: a short prompt is no evidence
 _FACTORS = (0.5, 2.0)  # what a correction may be
+_ANSWER_SHARE = 4  # a quarter of the window is left for the answer, where the model names no output budget
+_LEAST_ROOM = 256  # tokens for the conversation, however small the window
+_SHORTEST_RESULT = 600  # bytes that stay of a result that is shortened
 _UNKNOWN_PICTURE = 1000  # tokens of a picture whose sides can't be read
 
 
@@ -64,6 +70,22 @@ def picture_tokens(family: str, sides: tuple[int, int] | None) -> int:
             return 85 + 170 * math.ceil(width * scale / 512) * math.ceil(height * scale / 512)
 
 
+def shortened(messages: tuple[Message, ...], over: int, keep: Keep) -> tuple[Message, ...]:
+    """A turn's chain with about `over` tokens less: its oldest results are cut, with the marker that says how to read on.
+
+    keep: keeps a whole text and returns its handle (S6.5).
+    """
+    cut = list(messages)
+    for place, message in enumerate(messages):
+        if over <= 0:
+            break
+        if isinstance(message, ToolMessage) and len(message.content) > 2 * _SHORTEST_RESULT:
+            short = bounded(message.content, _SHORTEST_RESULT, keep)
+            over -= estimate_tokens(message.content) - estimate_tokens(short)
+            cut[place] = replace(message, content=short)
+    return tuple(cut)
+
+
 class WindowMeasure:
     """What is known of one model's window. family: whose picture rule holds. window: tokens, as the catalogue says."""
 
@@ -96,6 +118,12 @@ class WindowMeasure:
             "Make it larger there (Ollama: num_ctx; llama.cpp: --ctx-size; LM Studio: context length), or set "
             f"`quirks.context_window = {reported}` for this model; until then requests are cut to that size"
         )
+
+
+def room_for(model: Model, measure: WindowMeasure, fixed: int) -> int:
+    """Tokens of the model's window that the conversation may take: what the answer and `fixed` tokens leave (S3.10)."""
+    answer = model.output_limit or measure.window // _ANSWER_SHARE
+    return max(_LEAST_ROOM, measure.window - answer - fixed)
 
 
 def _sides(pictures: tuple[Picture, ...]) -> tuple[tuple[int, int] | None, ...]:

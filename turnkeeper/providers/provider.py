@@ -21,6 +21,9 @@ from turnkeeper.types.faults import Fault
 from turnkeeper.types.messages import Prompt, ToolSpec
 from turnkeeper.types.usage import Usage
 
+_ACCOUNTS = ("anthropic-organization-id", "openai-organization")
+"""Headers of answers that say whose key was used."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shared:
@@ -44,6 +47,8 @@ class Provider:
         self._shared = shared
         self._family = find_family(model.family)
         self._writer = self._family.writer(shared.learned.fitted(model))
+        self.account = ""
+        """The account that the key belongs to, as far as an answer has said so (S3.3a)."""
         self._asked: Prompt | None = None
         self._in_text = TextPrompts(worked=model.traits.worked_examples) if model.traits.tools == "verbatim" else None
         self._shapes: tuple[tuple[ToolSpec, ...], dict[str, Shape]] = ((), {})
@@ -79,6 +84,7 @@ class Provider:
 
     async def _open(self, request: HttpRequest) -> Answer:
         answer = await self._shared.transport.open(request)
+        self.account = answer.header(_ACCOUNTS) or self.account
         if 200 <= answer.status < 300:
             return answer
         async with answer:

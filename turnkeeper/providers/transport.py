@@ -63,6 +63,10 @@ class Answer:
         """The answer's headers, names in lower case."""
         return {name.lower(): value for name, value in self._response.headers.items()}
 
+    def header(self, names: tuple[str, ...]) -> str:
+        """The first of these headers that the answer has, "" for none."""
+        return next((value for name in names if (value := self._response.headers.get(name))), "")
+
     @property
     def content_type(self) -> str:
         """The media type, in lower case, "" for none."""

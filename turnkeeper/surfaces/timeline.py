@@ -40,14 +40,17 @@ def _line(event: TurnEvent) -> str:
     match event:
         case Admitted(channel=channel, user=user, text=text):
             return f"{user} in {channel}: {_short(text)}"
-        case AttemptStarted(number=number, model=model, key=key):
-            return f"attempt {number}: {model}{f', key …{key}' if key else ''}"
+        case AttemptStarted(number=number, model=model, key=key, scope=scope):
+            whose = f" of {scope}" if scope else ""
+            return f"attempt {number}: {model}{f', key …{key}{whose}' if key else ''}"
         case PassStarted(number=number, purpose=purpose, request_bytes=size):
             return f"pass {number} ({purpose.replace('_', ' ')}), {size:,} bytes sent"
         case PassEnded():
             return _pass(event)
         case ToolStarted(name=name):
             return f"tool {name} begins"
+        case ToolFinished(name=name, ran_by=attempt, content=content) if attempt:
+            return f"tool {name} not run again: attempt {attempt} had run it: {_short(content)}"
         case ToolFinished(name=name, outcome=outcome, kind=kind, took_s=took, content=content):
             ended = f"{outcome.lower()}{f' ({kind})' if kind else ''}"
             return f"tool {name or '(no name)'} {ended} in {took:.3f} s: {_short(content)}"

@@ -68,6 +68,10 @@ class Fault(Struct, frozen=True, tag=True):
             return "This key may not use this model: have it enabled with the provider, or choose another model."
         if self.picture:
             return "The server did not take a picture; try a smaller one, another format, or a model that sees."
+        if self.kind == "rate_limit" and self.retry_after_s:
+            return f"Try again in {span(self.retry_after_s)}, add another key, or name a fallback model."
+        if self.kind == "quota_exhausted" and self.retry_after_s:
+            return f"{advice(self.kind)} It is full again in {span(self.retry_after_s)}."
         return advice(self.kind)
 
     @property
@@ -81,6 +85,18 @@ class Fault(Struct, frozen=True, tag=True):
         status = f" (HTTP {self.status})" if self.status is not None else ""
         said = f": {self.said}" if self.said else ""
         return f"{_title(self.kind)}{place}{status}{said}"
+
+
+def span(seconds: float) -> str:
+    """A length of time in words, as exact as a person wants it: `2 s`, `10 min`, `2 h 42 min`, `5 days`."""
+    if seconds < 60:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    if minutes < 48 * 60:
+        return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
+    return f"{round(minutes / 1440)} days"
 
 
 def advice(kind: ErrorKind) -> str:

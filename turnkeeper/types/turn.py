@@ -22,6 +22,7 @@ NoticeKind: TypeAlias = Literal[
     "repeated_calls",
     "timed_out",
     "failed",
+    "answered_by",
     "empty_response",
     "silent_after_tool",
     "length_limit",
@@ -32,10 +33,14 @@ NoticeKind: TypeAlias = Literal[
 
 
 class Notice(Struct, frozen=True, tag=True):
-    """Something we, not the model, tell people. `detail` fills the kind's sentence: a tool's name, a number, a fault."""
+    """Something we, not the model, tell people.
+
+    detail: fills the kind's sentence: a tool's name, a number, a fault. fold: lines that a surface shows on request (S3.7).
+    """
 
     kind: NoticeKind
     detail: str = ""
+    fold: tuple[str, ...] = ()
 
 
 class HistoryEntry(Struct, frozen=True, tag=True):
@@ -46,6 +51,8 @@ class HistoryEntry(Struct, frozen=True, tag=True):
     text_after: for the pass's last call, the visible text after it.
     native: for the pass's first call, the parts to send back unchanged.
     content: the result as the model reads it, bounded (S6.5).
+    attempt: the attempt that asked for it, from 1.
+    reused: it was not run, but answered from the record of an earlier attempt (S3.5).
     """
 
     pass_number: int
@@ -55,6 +62,8 @@ class HistoryEntry(Struct, frozen=True, tag=True):
     text_before: str = ""
     text_after: str = ""
     native: tuple[NativePart, ...] = ()
+    attempt: int = 1
+    reused: bool = False
 
 
 class Delivered(Struct, frozen=True, tag=True):
@@ -72,7 +81,7 @@ class Delivered(Struct, frozen=True, tag=True):
 
 
 class PassUsage(Struct, frozen=True):
-    """The ledger's entry for one pass (S15.2)."""
+    """The ledger's entry for one pass (S15.2). `first_token_s`: from the request to the first progress, in seconds."""
 
     model: str
     input: int
@@ -82,9 +91,10 @@ class PassUsage(Struct, frozen=True):
     reasoning: int
     cost: float | None
     estimated: bool
+    first_token_s: float | None = None
 
     @classmethod
-    def of(cls, model: str, usage: Usage) -> PassUsage:
+    def of(cls, model: str, usage: Usage, first_token_s: float | None = None) -> PassUsage:
         """The entry for `usage` reported by `model`."""
         return cls(
             model=model,
@@ -95,16 +105,21 @@ class PassUsage(Struct, frozen=True):
             reasoning=usage.reasoning,
             cost=usage.cost,
             estimated=usage.estimated,
+            first_token_s=first_token_s,
         )
 
 
 class AttemptRecord(Struct, frozen=True):
-    """One try with one model and one key. `key`: its last four characters, "" for none. `end`: how it ended."""
+    """One try with one model and one key.
+
+    key: its last four characters, "" for none. end: how it ended. scope: whose key it was: a user's, or "" the server's.
+    """
 
     model: str
     key: str
     end: EndName
     fault: Fault | None = None
+    scope: str = ""
 
 
 class TurnResult(Struct, frozen=True):
@@ -120,6 +135,7 @@ class TurnResult(Struct, frozen=True):
     thought_log: reasoning and tool failures, a line each (S15.3).
     notices: what we told people beside the reply.
     fault: the provider's failure, where `end` is `error` or `timeout` because of one.
+    charged: who pays for the reply: a user, whose own key answered; or "", the server (S3.8).
     """
 
     turn_id: str
@@ -132,3 +148,4 @@ class TurnResult(Struct, frozen=True):
     thought_log: tuple[str, ...]
     notices: tuple[Notice, ...] = ()
     fault: Fault | None = None
+    charged: str = ""

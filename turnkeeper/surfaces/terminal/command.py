@@ -112,7 +112,8 @@ async def _once(engine: Engine, options: ChatOptions, language: Language) -> int
             _write(msgspec.json.encode(event).decode() + "\n")
             result = getattr(event, "result", result)
         return _code(result)
-    painter = Painter(_write, colour=has_colour(environment(), terminal=sys.stdout.isatty()), language=language)
+    colour = has_colour(environment(), terminal=sys.stdout.isatty())
+    painter = Painter(_write, colour=colour, language=language, aside=None if colour else _write_aside)
     result = await engine.run(text, channel=CHANNEL, sink=painter)
     painter.end_line()
     return _code(result)
@@ -198,6 +199,10 @@ def _keep_secrets_from_logs(chosen: Chosen) -> None:
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
     handler.addFilter(RedactingFilter(Redactor(key for model in chosen.models for key in model.keys)))
     logging.basicConfig(level=logging.ERROR, handlers=[handler])
+
+
+def _write_aside(text: str) -> None:
+    click.echo(text, err=True, nl=False)
 
 
 def _write(text: str) -> None:

@@ -26,12 +26,20 @@ class Painter:
 
     write: takes text that may hold half a line. colour: whether escape codes are understood.
     language: of notices. tools: whether a line is written for each tool call.
+    aside: where lines go that are about the reply, not of it, such as which model answered; None for `write`.
     """
 
     def __init__(
-        self, write: Callable[[str], None], *, colour: bool = False, language: Language = "en", tools: bool = True
+        self,
+        write: Callable[[str], None],
+        *,
+        colour: bool = False,
+        language: Language = "en",
+        tools: bool = True,
+        aside: Callable[[str], None] | None = None,
     ) -> None:
         self._write = write
+        self._aside = aside
         self._colour = colour
         self._language: Language = language
         self._tools = tools
@@ -54,8 +62,17 @@ class Painter:
         return nonce
 
     def notice(self, notice: Notice) -> str:
-        """Writes a notice on a line of its own."""
-        self._line(words(notice, self._language), "33")
+        """Writes a notice on a line of its own; how the reply came about in dim letters, with what failed below (S3.7)."""
+        if notice.kind != "answered_by":
+            self._line(words(notice, self._language), "33")
+            return ""
+        lines = [words(notice, self._language), *[f"  {line}" for line in notice.fold]]
+        if self._aside is not None:
+            self.end_line()
+            self._aside("".join(f"{printable(line)}\n" for line in lines))
+        else:
+            for line in lines:
+                self._line(line, "2")
         return ""
 
     def tool_started(self, name: str, arguments: str) -> None:
