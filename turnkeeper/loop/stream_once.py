@@ -71,7 +71,7 @@ async def stream_once(turn: Turn, attempt: Attempt, state: LoopState, purpose: P
     except ProviderError as problem:
         fault = problem.fault
     if scope.reason is not None:
-        await _settle(turn, reading, scope)
+        await _settle(turn, scope)
 
     fault = fault or reading.fault
     if fault is not None:  # S16.2a: servers quote keys in their errors
@@ -122,13 +122,15 @@ async def _deliver_rest(delivery: Delivery, reading: Reading) -> None:
     await delivery.flush()
 
 
-async def _settle(turn: Turn, reading: Reading, scope: Scope) -> None:
+async def _settle(turn: Turn, scope: Scope) -> None:
     """After the pass was ended from outside: what people have seen becomes a message on record.
 
-    S5.2: a timeout waits for a send in flight; a stop waits for nothing here (the turn's end does, bounded).
+    S5.2: a timeout waits for a send in flight, and leaves the message open, for another model may carry it on; a stop waits
+    for nothing here (the turn's end does, bounded).
     """
-    turn.delivery.end_message()
-    if scope.reason in ("first_token", "idle") and not turn.signals.stopped:
+    if scope.reason not in ("first_token", "idle"):
+        turn.delivery.end_message()
+    elif not turn.signals.stopped:
         wait = Scope(turn.signals)
         async with wait:
             await turn.delivery.settle(turn.settings.settle_timeout)
