@@ -103,11 +103,16 @@ class _Trial:
 
 
 def measure_row(
-    server: ServerProcess, scenario: Scenario, effort: Effort, patience: Patience, side: SideName = "engine"
+    server: ServerProcess,
+    scenario: Scenario,
+    effort: Effort,
+    patience: Patience,
+    sides: tuple[SideName, SideName] = ("reference", "engine"),
 ) -> Row:
-    """Runs reference and `side` alternately."""
+    """Runs both sides alternately: the first one is what the second one is compared with."""
     turns = effort.turns(scenario)
-    with WorkerProcess("reference", server) as bare, WorkerProcess(side, server) as full:
+    against, side = sides
+    with WorkerProcess(against, server) as bare, WorkerProcess(side, server) as full:
         reference, engine = _Trial(bare, server, scenario, turns), _Trial(full, server, scenario, turns)
         for repetition in range(effort.repetitions + 1):
             patience.wait()
@@ -134,7 +139,7 @@ def _wrong(scenario: Scenario, reference: _Trial, engine: _Trial) -> str:
         raise BenchError(f"The reference did not get the outcome of `{scenario.name}`: the benchmark itself is broken.")
     if engine.digests != expected:
         return "another end, text or call than the server sent"
-    if engine.requests != reference.requests:
+    if engine.requests != reference.requests and not scenario.carried:
         return f"{engine.requests} requests where the reference made {reference.requests}"
     if engine.request_bytes < _FEWER_BYTES * reference.request_bytes:
         return f"{engine.request_bytes} bytes of requests where the reference sent {reference.request_bytes}"

@@ -17,7 +17,7 @@ from bench.report import Report
 from bench.scenarios import Scenario, all_scenarios
 from bench.worker import SideName
 
-ROWS = ("text", "passes", "long", "arguments", "many", "burst", "effectful")
+ROWS = ("text", "passes", "long", "arguments", "many", "filter", "failover", "burst", "effectful")
 FIGURES = ("import", "memory", "parse")
 
 
@@ -27,7 +27,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with ServerProcess() as server:
             if options.profile:
-                measure.profile(server, *_scenario(options.profile))
+                scenario, (_, side) = _scenario(options.profile)
+                measure.profile(server, scenario, side)
                 return 0
             return _measure(server, options)
     except BenchError as problem:
@@ -54,8 +55,8 @@ def _measure(server: ServerProcess, options: argparse.Namespace) -> int:
     made = Report(platform.python_version(), report.machine(), effort.repetitions, [], [])
     report.print_head(made)
     for name in _chosen(ROWS, options.only):
-        scenario, side = _scenario(name)
-        made.rows.append(measure.measure_row(server, scenario, effort, patience, side))
+        scenario, sides = _scenario(name)
+        made.rows.append(measure.measure_row(server, scenario, effort, patience, sides))
         report.print_row(made.rows[-1])
         sys.stdout.flush()
     print()
@@ -84,11 +85,18 @@ def _chosen(names: tuple[str, ...], only: list[str] | None) -> list[str]:
     return [name for name in names if not only or name in only]
 
 
-def _scenario(row: str) -> tuple[Scenario, SideName]:
-    """The scenario of a row, and who runs it beside the reference."""
-    if row == "effectful":
-        return all_scenarios()["passes"], "effectful"
-    return all_scenarios()[row], "engine"
+def _scenario(row: str) -> tuple[Scenario, tuple[SideName, SideName]]:
+    """The scenario of a row, and the two who run it: mostly the reference and the engine."""
+    scenarios = all_scenarios()
+    match row:
+        case "effectful":
+            return scenarios["passes"], ("reference", "effectful")
+        case "filter":
+            return scenarios["filter"], ("unfiltered", "engine")
+        case "failover":
+            return scenarios["failover"], ("unbroken", "engine")
+        case _:
+            return scenarios[row], ("reference", "engine")
 
 
 if __name__ == "__main__":

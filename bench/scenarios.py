@@ -53,6 +53,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
 
     passes: for each request of a turn, the events of its answer.
     gap_s: between two writes of the server. at_once: turns that run together. turns: of one repetition.
+    carried: the first pass breaks off, and the second one carries it on where the request holds what was said.
     burst: a pass is one write. hold_at: this many events of a pass are sent, the rest waits until it is released.
     target: the most that the engine may cost, in costs of the reference; None where the row is for information.
     """
@@ -66,6 +67,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     at_once: int = 1
     turns: int = 1
     burst: bool = False
+    carried: bool = False
     hold_at: int | None = None
 
     @property
@@ -84,7 +86,7 @@ class _Writer:
 
     def __init__(self, model: str) -> None:
         self._model = model
-        self._random = random.Random(model)  # the same bytes in each run
+        self._random = random.Random(model.partition("-")[0])  # the same bytes in each run
         self._passes: list[tuple[bytes, ...]] = []
         self._texts: list[str] = []
         self._calls: list[Call] = []
@@ -117,6 +119,12 @@ class _Writer:
         head = self._event({"role": "assistant", "content": None if finish == "tool_calls" else "", "refusal": None})
         foot = [self._event({}, finish), self._usage(len(events)), b"data: [DONE]\n\n"]
         self._passes.append((head, *events, *foot))
+
+    def break_pass(self, events: list[bytes]) -> None:
+        """Ends a pass by an error of the server."""
+        head = self._event({"role": "assistant", "content": "", "refusal": None})
+        failed = b"data: " + encode({"error": {"message": "The server had an error.", "code": "server_error"}}) + b"\n\n"
+        self._passes.append((head, *events, failed))
 
     def scenario(self, **fields: object) -> Scenario:
         """The scenario of all that was written."""
@@ -153,6 +161,18 @@ def _text(name: str, title: str, **fields: object) -> Scenario:
     writer = _Writer(name)
     writer.end_pass(writer.say(400), "stop")
     return writer.scenario(title=title, **fields)
+
+
+def _failover() -> list[Scenario]:
+    """A reply that breaks in its middle and is carried on, and the same reply unbroken, played by `failover-whole`."""
+    writer, whole = _Writer("failover"), _Writer("failover-whole")
+    events = writer.say(400)
+    writer.break_pass(events[:200])
+    writer.end_pass(events[200:], "stop")
+    whole.end_pass(whole.say(400), "stop")
+    title = "400 text chunks with one failover"
+    told = whole.scenario(title=title, turns=8)
+    return [writer.scenario(title=title, target=1.3, turns=8, carried=True), told]
 
 
 def _passes() -> Scenario:
@@ -199,6 +219,8 @@ def all_scenarios() -> dict[str, Scenario]:
         _long(),
         _arguments(),
         _many("many", "200 turns at once, 5 ms a chunk", target=1.4, at_once=200, turns=200),
+        _text("filter", "400 text chunks, calls looked for", target=1.15, turns=8),
+        *_failover(),
         _text("burst", "400 text chunks in one write", burst=True, turns=16),
         _many("held", "turns that are held half-way", hold_at=20, at_once=250),
     ]

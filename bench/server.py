@@ -7,7 +7,8 @@
 # Rule 3: it is never what is waited for: it spins on its core while a stream is open, rather than sleep until a timer is
 # due (a timer's millisecond is ten chunks), and it counts how late it was.
 #
-# The request's model names the scenario, the number of its tool results says which pass it is.
+# The request's model names the scenario, the number of its tool results says which pass it is; of a reply that breaks, whether
+# the request holds what was said of it.
 
 """A pre-rendered chat-completions server on loopback: `python -m bench.server`. Prints its port; ends with its input."""
 
@@ -89,7 +90,8 @@ class Player:
         self._stats.requests += 1
         self._stats.received += len(body)
         scenario = played.scenario
-        number = min(body.count(b'"role":"tool"'), len(played.passes) - 1)
+        told = b'"role":"assistant"' if scenario.carried else b'"role":"tool"'
+        number = min(body.count(told), len(played.passes) - 1)
         writes = played.passes[number]
         transport.write(_HEAD)
         self._schedule(Stream(transport, iter(writes), len(writes), scenario.gap_s, scenario.hold_at), time.perf_counter())

@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, get_args
 
 import msgspec
 from msgspec import Struct
@@ -30,7 +30,9 @@ from bench.reference import Reference
 from bench.scenarios import PROMPT, Call, Outcome
 from bench.tools import tool_functions
 
-SideName: TypeAlias = Literal["reference", "engine", "effectful"]
+SideName: TypeAlias = Literal["reference", "engine", "effectful", "unfiltered", "unbroken"]
+"""Who runs the turns: the bare reference; the engine; the engine with tools that wait for the journal; without the filter of
+calls in text; and with a server whose stream does not break."""
 
 
 class Command(Struct):
@@ -110,16 +112,20 @@ class ReferenceSide:
 class EngineSide:
     """The engine as users get it: default settings, journal in a file, delivery, guards.
 
-    read_only: whether its tools say that they change nothing; those that do not wait for the journal before each call.
+    side: "effectful" has tools that may change something, and wait for the journal before each call.
     """
 
-    def __init__(self, port: int, stamps: list[float], *, read_only: bool) -> None:
+    def __init__(self, port: int, stamps: list[float], side: SideName) -> None:
         from turnkeeper import Engine, Model, tool
 
         self._folder = tempfile.TemporaryDirectory(prefix="turnkeeper-bench-")
+        keys = ["sk-bench-0123456789abcdef", "sk-bench-fedcba9876543210"]
+        quirks = {"tools": "none"} if side == "unfiltered" else {}
+        suffix = "-whole" if side == "unbroken" else ""
+        url = f"http://127.0.0.1:{port}/v1"
         self._make = lambda name: Engine(
-            models=[Model("openai-chat", name, base_url=f"http://127.0.0.1:{port}/v1", keys=["sk-bench-0123456789abcdef"])],
-            tools=[tool(read_only=read_only)(function) for function in tool_functions(stamps)],
+            models=[Model("openai-chat", name + suffix, base_url=url, keys=keys, quirks=quirks)],
+            tools=[tool(read_only=side != "effectful")(function) for function in tool_functions(stamps)],
             journal=f"sqlite:///{Path(self._folder.name) / f'{name}.db'}",
         )
         self._engines: dict[str, Engine] = {}
@@ -195,7 +201,7 @@ def side_named(name: SideName, port: int, stamps: list[float]) -> Side:
     """The side called `name`."""
     if name == "reference":
         return ReferenceSide(port, stamps)
-    return EngineSide(port, stamps, read_only=name == "engine")
+    return EngineSide(port, stamps, name)
 
 
 async def obey(side: Side, stamps: list[float], profile: cProfile.Profile | None) -> None:
@@ -227,7 +233,7 @@ def settle_malloc() -> None:
 def main() -> None:
     """Reads the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench.worker")
-    parser.add_argument("side", choices=["reference", "engine", "effectful"])
+    parser.add_argument("side", choices=get_args(SideName))
     parser.add_argument("port", type=int)
     parser.add_argument("--profile", action="store_true", help="print where the time went, to standard error")
     options = parser.parse_args()
