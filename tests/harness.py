@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from tests.loop.verbatim import conversation as in_text
 from tests.neutral import conversation
 from turnkeeper import Engine, Host, Model, Settings, Tool, TurnResult
 from turnkeeper.delivery.sink import DeliveryUncertainError, Outgoing
@@ -45,7 +46,10 @@ class Bench:
 
     def model(self, name: str = "gpt-x", **options: Any) -> Model:
         """A model of the scripted provider."""
-        return Model(self.family, name, base_url=self.provider.base_url, **{"keys": [KEY]} | options)
+        if self.family != "verbatim":
+            return Model(self.family, name, base_url=self.provider.base_url, **{"keys": [KEY]} | options)
+        options["quirks"] = {"tools": "verbatim"} | options.get("quirks", {})
+        return Model("openai-chat", name, base_url=self.provider.base_url, **{"keys": [KEY]} | options)
 
     def engine(
         self,
@@ -86,7 +90,8 @@ class Bench:
 
     def messages(self, request: int = -1) -> list[dict[str, Any]]:
         """The messages of a request, as chat completions would have them."""
-        return conversation(self.provider.requests[request])
+        seen = self.provider.requests[request]
+        return in_text(seen) if self.family == "verbatim" else conversation(seen)
 
     async def aclose(self) -> None:
         """Closes all engines."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from turnkeeper.testing import SeenRequest
@@ -22,6 +23,8 @@ def conversation(request: SeenRequest) -> list[dict[str, Any]]:
 def offered(request: SeenRequest) -> list[str]:
     """The names of the tools that a request offers."""
     tools: list[dict[str, Any]] = request.body.get("tools", [])
+    if not tools and "messages" in request.body:  # a model that calls in text finds them in its prompt (S10.1)
+        return re.findall(r'^\{"name":"([^"]+)","description"', str(request.body["messages"][0]["content"]), re.MULTILINE)
     if tools and "functionDeclarations" in tools[0]:
         return [one["name"] for one in tools[0]["functionDeclarations"]]
     return [one.get("function", one)["name"] for one in tools]

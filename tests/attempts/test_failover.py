@@ -83,7 +83,9 @@ def cases() -> list[Case]:
     made = [Case(*one) for one in itertools.product(FAILURES, SHOWN, ("key", "model", "server", "none"))]
     streamed = ("mid-text", "after a message", "after many messages", "mid-tool")
     return [
-        case for case in made if case.position not in streamed or case.failure.code or case.failure.kind in ("network", "timeout")
+        case
+        for case in made
+        if case.position not in streamed or case.failure.code or case.failure.kind in ("network", "timeout")
     ]
 
 

@@ -151,7 +151,9 @@ def test_rests_survive_a_restart() -> None:
 
 FAULTS = st.one_of(
     st.one_of(st.none(), st.floats(0, 100_000)).map(limit),
-    st.one_of(st.none(), st.floats(0, 1_000_000)).map(lambda wait: Fault("quota_exhausted", "key", retry_after_s=wait, rests="key")),
+    st.one_of(st.none(), st.floats(0, 1_000_000)).map(
+        lambda wait: Fault("quota_exhausted", "key", retry_after_s=wait, rests="key")
+    ),
     st.sampled_from([Fault("server", "model"), Fault("network", "network"), Fault("timeout", "model")]),
 )
 STEPS = st.lists(
@@ -167,7 +169,9 @@ STEPS = st.lists(
 
 @given(STEPS)
 @settings(max_examples=400)
-def test_no_rest_is_ever_shorter_than_the_latest_time_that_a_server_named(steps: list[tuple[float, Key, str, Fault | float]]) -> None:
+def test_no_rest_is_ever_shorter_than_the_latest_time_that_a_server_named(
+    steps: list[tuple[float, Key, str, Fault | float]],
+) -> None:
     """S3.3a: in any order of refusals with and without times, and late successes."""
     health, now = Health(), NOW
     named: dict[tuple[str, str], tuple[float, float]] = {}  # holder and model: until when, and when that was said

@@ -78,7 +78,11 @@ def test_a_key_that_is_given_twice_is_one() -> None:
 
 def test_a_model_that_names_no_key_is_asked_with_those_of_its_provider_or_with_none() -> None:
     bare = Model("openai-chat", "gpt-x", URL)
-    stored = [Key("k1", "127.0.0.1:9", SECRETS[0]), Key("k2", "openai", SECRETS[1]), Key("k3", "127.0.0.1:9", SECRETS[2], "ada")]
+    stored = [
+        Key("k1", "127.0.0.1:9", SECRETS[0]),
+        Key("k2", "openai", SECRETS[1]),
+        Key("k3", "127.0.0.1:9", SECRETS[2], "ada"),
+    ]
     assert [key.id for key in KeyRing(stored).pool(bare)] == ["k1"]
     assert [key.id for key in KeyRing(stored).pool(bare, "ada")] == ["k3"]
     assert [key.secret for key in KeyRing().pool(bare)] == [""]

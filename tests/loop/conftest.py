@@ -1,4 +1,4 @@
-"""The loop's tests run over every wire family."""
+"""The loop's tests run over every wire family, and over a model that calls in text (S10.4)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.harness import Bench
+from tests.loop.verbatim import VerbatimChat
 from turnkeeper.testing import ScriptedProvider
 from turnkeeper.testing.anthropic import ANTHROPIC
 from turnkeeper.testing.gemini import GEMINI
@@ -19,12 +20,16 @@ FAMILIES: dict[str, Family] = {
     "openai-responses": OPENAI_RESPONSES,
     "anthropic": ANTHROPIC,
     "gemini": GEMINI,
+    "verbatim": VerbatimChat(),
 }
 
 
 @pytest.fixture(params=FAMILIES)
 def family(request: pytest.FixtureRequest) -> str:
     """The wire family that the test is run over. `chat_only` keeps a test to chat completions, and says why."""
+    native = request.node.get_closest_marker("native_calls")
+    if native is not None and request.param == "verbatim":
+        pytest.skip(f"only native calls: {native.args[0]}")
     only = request.node.get_closest_marker("chat_only")
     if only is not None and request.param != "openai-chat":
         pytest.skip(f"only chat completions: {only.args[0]}")

@@ -85,6 +85,7 @@ async def test_fifty_megabytes_are_bounded_and_can_be_paged_through(bench: Bench
     assert names == [["give"], ["give", "read_more"], ["give", "read_more"]]
 
 
+@pytest.mark.native_calls("in text, only the names of offered tools make a call (S10.2)")
 async def test_the_paging_tool_is_not_offered_before_something_was_cut(bench: Bench) -> None:
     bench.provider.play(call("read_more", {"handle": "r1"}), say("No."))
     result = await bench.engine(returning(1)).run("go")
@@ -360,6 +361,7 @@ async def test_a_number_sent_as_text_is_accepted(bench: Bench) -> None:
     assert await outcome_of(bench, double, {"n": "21"}) == "42"
 
 
+@pytest.mark.native_calls("in text, only the names of offered tools make a call (S10.2)")
 @pytest.mark.parametrize("written", ["get-weather", "Get_Weather", "get_weather"])
 async def test_variants_of_a_name_are_accepted(written: str, bench: Bench) -> None:
     """S6.3"""
@@ -374,6 +376,7 @@ async def test_variants_of_a_name_are_accepted(written: str, bench: Bench) -> No
     assert result.history[0].content == "rain"
 
 
+@pytest.mark.native_calls("in text, only the names of offered tools make a call (S10.2)")
 async def test_an_unknown_name_gets_the_nearest_and_the_list(bench: Bench) -> None:
     """S6.3"""
     bench.provider.play(call("gve", {}), say("Sorry."))
@@ -524,7 +527,7 @@ async def test_a_tool_knows_its_channel_and_may_speak_in_it(bench: Bench) -> Non
     bench.provider.play(say("Wait.") + call("speak", {}), say("There."))
     result = await bench.engine(speak).run("go", channel="c9", user="ann")
     assert [message.text for message in result.deliveries] == ["Wait.", "I am in c9 for ann.", "There."]
-    assert "context" not in str(bench.provider.requests[0].body["tools"])
+    assert "context" not in str(bench.provider.requests[0].body.get("tools") or bench.provider.requests[0].body["messages"])
 
 
 @pytest.mark.looptime
@@ -553,6 +556,7 @@ async def test_a_tool_that_outlives_its_turn_can_do_nothing_more_in_its_name(ben
     assert [message.text for message in result.deliveries] == ["Well."]
 
 
+@pytest.mark.native_calls("in text, only the names of offered tools make a call (S10.2)")
 async def test_in_deliberate_mode_a_tool_is_exposed_by_a_word_and_stays_for_three_turns(bench: Bench) -> None:
     """S6.2"""
 

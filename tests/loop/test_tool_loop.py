@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -177,8 +178,13 @@ CASES = [
 ]  # fmt: skip
 
 
+ONLY_NATIVE = ("S6.3 an unknown tool is answered, and the chain goes on", "S6 a call without a name runs nothing")
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 async def test_what_people_see(case: Case, bench: Bench) -> None:
+    if bench.family == "verbatim" and case.name in ONLY_NATIVE:
+        pytest.skip("in text, only the names of offered tools make a call (S10.2)")
     bench.provider.play(*case.answers)
     result = await bench.engine(*TOOLS).run("why tides?")
     assert bench.seen(result) == case.seen, await bench.timeline(result)
@@ -199,6 +205,7 @@ async def test_a_success_between_resets_the_error_counter(bench: Bench) -> None:
     assert (result.end, len(result.history)) == ("completed", 9)
 
 
+@pytest.mark.native_calls("in text, only the names of offered tools make a call (S10.2)")
 async def test_refused_and_truncated_calls_count_as_errors(bench: Bench) -> None:
     """S4.2"""
     bench.provider.play(
@@ -249,6 +256,7 @@ async def test_a_result_that_differs_in_its_time_only_is_the_same_result(bench: 
     assert "in a row" in result.history[2].content
 
 
+@pytest.mark.native_calls("results go back under ids")
 async def test_read_only_tools_run_together_and_results_go_back_in_call_order(bench: Bench) -> None:
     """S4.5"""
     begun: list[int] = []
@@ -320,6 +328,7 @@ async def test_more_calls_than_allowed_in_a_pass_are_answered_and_not_run(bench:
     assert bench.seen(result).ran == ["roll Succeeded", "roll Succeeded", "roll Failed"]
 
 
+@pytest.mark.native_calls("a call in text stands on a line of its own, and the line break is text")
 async def test_pre_tool_text_belongs_to_its_call_and_is_sent_once(bench: Bench) -> None:
     """S4.3"""
     bench.provider.play(say("First.") + call("roll", {}), say("Then.") + call("weather", {"city": "Rome"}), say("End."))
@@ -355,6 +364,7 @@ async def test_a_message_of_a_tool_goes_back_beside_its_data(bench: Bench) -> No
     assert result.history[0].outcome.data == {"sent": "tide"}
 
 
+@pytest.mark.native_calls("a tool that is switched off is not offered, so its name makes no call (S10.2)")
 async def test_a_context_item_restarts_the_pass_once_and_leaves_no_entry(bench: Bench) -> None:
     """S7.1: the enrichment is switched off, the call leaves no entry, the next pass sees the item, passes count."""
 
@@ -401,7 +411,8 @@ async def test_each_request_extends_the_one_before_byte_for_byte(bench: Bench) -
     await engine.run("go")
     await engine.run("and again")
     mark = b',"cache_control":{"type":"ephemeral"}'  # it moves on, and is no part of what a server compares
-    bodies = [request.raw.replace(mark, b"") for request in bench.provider.requests]
+    nudge = re.compile(rb"\\n\\n\(A tool is called by.*?in words\.\)")  # after the last stable message only
+    bodies = [nudge.sub(b"", request.raw.replace(mark, b"")) for request in bench.provider.requests]
     for before, after in pairwise(bodies):
         assert after.startswith(before.rstrip(b"]}"))
 

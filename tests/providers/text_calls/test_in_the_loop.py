@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 
 from tests.harness import Bench
 from turnkeeper import ToolDefinitionError, tool
-from turnkeeper.testing import call, close, cut, finish, say, think
+from turnkeeper.testing import call, close, cut, finish, raw, say, think
 from turnkeeper.tools.builtin.dice import roll_dice_tool
 
 ROLL = roll_dice_tool(random.Random(1))
@@ -124,3 +125,32 @@ def test_an_example_that_does_not_fit_its_tool_is_refused() -> None:
         async def other(city: str) -> str:
             """Does it."""
             return city
+
+
+SPLIT = 'data: {"choices":[{"index":0,"delta":{"content":"%s"},"finish_reason":null}]}\n\n'
+
+
+async def test_half_characters_and_nul_break_neither_text_nor_journal(bench: Bench, tmp_path: Path) -> None:
+    """A pair that is split over two deltas is one character; a lone half becomes U+FFFD."""
+    pieces = ["a\\ud83d", "\\ude00b \\u0000 weather(city='\\ud83d", "\\ude00 \\ud800')"]
+    body = "".join(SPLIT % piece for piece in pieces) + "data: [DONE]\n\n"
+    bench.provider.play(raw(body.encode()), say("Well."), say("Bye."))
+    engine = bench.engine(weather, models=[bench.model(quirks=TEXT)], journal=f"sqlite:///{tmp_path / 'turns.db'}")
+    result = await engine.run("go")
+    assert result.text == "a\U0001f600b \x00\n\nWell."
+    assert [entry.content for entry in result.history] == ["19 degrees in \U0001f600 \ufffd"]
+    assert (await engine.run("and?")).text == "Bye."
+
+
+async def test_a_tool_whose_name_is_a_common_word_is_not_called_by_talk(bench: Bench) -> None:
+    @tool
+    async def search(query: str) -> str:
+        """Searches."""
+        return f"found {query}"
+
+    said = "I will search (quickly). `search(query='x')` is the call, and search('y') another; then search('z')."
+    bench.provider.play(say(said), say("search('tides')"), say("Found."))
+    engine = bench.engine(search, models=[bench.model(quirks=TEXT)])
+    assert (await engine.run("go")).text == said
+    result = await engine.run("do it")
+    assert ([entry.content for entry in result.history], result.text) == (["found tides"], "Found.")

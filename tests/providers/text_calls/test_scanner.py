@@ -138,6 +138,42 @@ VERBATIM: list[tuple[str, str, str, list[tuple[str, Any]]]] = [  # what it is, t
     ("half a name", "get_wea", "get_wea", []),
     ("less than", "1 < 2 and <b>bold</b>", "1 < 2 and <b>bold</b>", []),
     ("a list in prose", "[1] and [link](x)", "[1] and [link](x)", []),
+    ("a call that is spoken of", "Write get_weather('Paris') to see it.", "Write get_weather('Paris') to see it.", []),
+    (
+        "a span that is spoken of",
+        'The call `search(query="cats")` would find cats.',
+        'The call `search(query="cats")` would find cats.',
+        [],
+    ),
+    (
+        "at the end of a sentence that speaks of it",
+        "You may write get_weather('Paris').",
+        "You may write get_weather('Paris').",
+        [],
+    ),
+    ("alone with a full stop", "get_weather('Paris').\nWell.", "\nWell.", PARIS),
+    ("in a quotation", "She said \"search('all of it')\" twice.", "She said \"search('all of it')\" twice.", []),
+    (
+        "code in a fence that begins behind prose",
+        "So: ```python\ndef f(q):\n    return search(query=q, exact=True)\n    return search('x')\n```\nDone.",
+        "So: ```python\ndef f(q):\n    return search(query=q, exact=True)\n    return search('x')\n```\nDone.",
+        [],
+    ),
+    (
+        "an object that is spoken of",
+        'Then {"name": "roll_dice", "arguments": {}} rolls.',
+        'Then {"name": "roll_dice", "arguments": {}} rolls.',
+        [],
+    ),
+    ("two on one line", "get_weather('Paris'), roll_dice(sides=6)", "", [*PARIS, ("roll_dice", {"sides": 6})]),
+    (
+        "two on one line, then prose",
+        "get_weather('Paris') roll_dice(sides=6) do it.",
+        "get_weather('Paris') roll_dice(sides=6) do it.",
+        [],
+    ),
+    ("a call, then a stray token", "get_weather('Paris')<|im_end|>", "<|im_end|>", PARIS),
+    ("in a list", "1. get_weather('Paris')\n2. roll_dice(sides=6)", "1. \n2. ", [*PARIS, ("roll_dice", {"sides": 6})]),
 ]
 LEAKED: list[tuple[str, str, str, list[tuple[str, Any]]]] = [
     ("DSML", dsml(invoke(W, parameter("city", "Paris"))), "", PARIS),

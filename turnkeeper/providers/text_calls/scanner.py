@@ -8,7 +8,8 @@
 # Theory of operation. The scanner looks for signs: the name of a tool, a brace or bracket, `<`, a backtick. At one it starts a
 # reader (a generator, source.py), which takes characters for as long as they may be a call. It returns calls, and the text
 # goes on behind them; or it fails, and what it took is released and looked at again from behind the sign. A fence or a code
-# span that is no call is passed by: what is quoted in it stays text.
+# span that is no call is passed by: what is quoted in it stays text. A call has nothing but calls behind it on its line: in
+# "search(query='x') finds it" somebody speaks of one.
 
 """Finds calls in streamed text."""
 
@@ -28,10 +29,12 @@ Piece: TypeAlias = str | Found
 
 _MARKS = ("`", "<", "[", "{")
 _LIMIT = 2**20  # characters that one candidate may have
+_ON_A_LINE = 16  # calls that are read on one line: the rest of a longer row is looked at call by call
 _INFO = re.compile(r"[\w+-]*")
 _FENCE_CALLS = ("", "json", "python", "py", "tool_code", "tool_call", "tool_calls", "javascript", "js", "plaintext", "text")
 _FENCE_END = re.compile(r"\n[ \t]{0,8}```")
 _FENCE_ENDING = re.compile(r"\n[ \t]{0,8}`{0,2}\Z")
+_LINE_ENDS = ("", "\n", "\r")
 _SPAN_END = re.compile(r"[`\n]")
 
 
@@ -54,6 +57,7 @@ class TextCalls:
         self._before = "\n"  # the last character that was released
         self._blank = True  # the line, as far as it was released, holds only blanks
         self._alone = True  # so it was where the present reader began
+        self._opened = False  # the present reader has read the first line of a fence
         self._fence = ""  # the fence that we are in, which is no call
         self._span = False  # we are in a code span that is none
         self._source: Source | None = None
@@ -138,7 +142,7 @@ class TextCalls:
     def _pass_by(self, sign: str) -> None:
         """A fence or a code span that is no call: what stands in it is text."""
         if sign.startswith("```"):
-            self._fence = "```" if self._alone else ""
+            self._fence = "```" if self._alone or self._opened else ""
         elif sign == "`":
             self._span = True
 
@@ -174,7 +178,7 @@ class TextCalls:
 
     def _begin(self, text: str, found: re.Match[str]) -> None:
         at, sign = found.start(), found.group()
-        self._alone = self._blank
+        self._alone, self._opened = self._blank, False
         self._name = "" if sign in _MARKS else sign
         match sign:
             case "`":
@@ -182,7 +186,7 @@ class TextCalls:
             case "<" | "[":
                 self._start(text, at, self._marked, 1)
             case "{":
-                self._start(text, at, lambda source: json_calls(source, self._tools), 1)
+                self._start(text, at, self._object, 1)
             case _:
                 self._start(text, at, lambda source: self._called(source, sign), len(sign))
 
@@ -235,11 +239,30 @@ class TextCalls:
         for _ in name:
             yield from source.take()
         call = yield from parentheses(source, name, self._tools[name])
-        if call.text == "{}":
+        if call.text == "{}" and not self._alone:
+            raise NotACallError
+        return (yield from self._to_line_end(source, [call]))
+
+    def _object(self, source: Source) -> Reader[list[Found]]:
+        """An object with a name and arguments."""
+        calls = yield from json_calls(source, self._tools)
+        return (yield from self._to_line_end(source, calls))
+
+    def _to_line_end(self, source: Source, calls: list[Found]) -> Reader[list[Found]]:
+        """`calls` and those behind them; no call where their line goes on with anything else."""
+        while len(calls) < _ON_A_LINE:
             yield from source.run(SPACES)
-            if not self._alone or (yield from source.peek()) not in ("", "\n", "\r"):
-                raise NotACallError
-        return [call]
+            letter = yield from source.peek()
+            if letter in (".", ",", ";"):
+                yield from source.take()
+                yield from source.run(SPACES)
+                letter = yield from source.peek()
+                if letter in _LINE_ENDS and not self._alone:  # the end of a sentence that speaks of it
+                    raise NotACallError
+            if letter in _LINE_ENDS or letter == "<":  # a mark that should not have been sent
+                return calls
+            calls = calls + (yield from self._item(source))
+        return calls
 
     def _marked(self, source: Source) -> Reader[list[Found]]:
         """A leaked form; for a model that calls in text also a list of objects."""
@@ -249,7 +272,7 @@ class TextCalls:
             calls = [call for value in values for call in read_object(value, self._tools)]
             if not calls:
                 raise NotACallError
-            return calls
+            return (yield from self._to_line_end(source, calls))
         return (yield from leaked(source, self._tools, sign))
 
     def _quoted(self, source: Source) -> Reader[list[Found]]:
@@ -266,14 +289,15 @@ class TextCalls:
         calls = yield from self._item(source)
         if (yield from source.take()) != "`":
             raise NotACallError
-        return calls
+        return (yield from self._to_line_end(source, calls))
 
     def _fenced(self, source: Source) -> Reader[list[Found]]:
         info = yield from source.run(_INFO)
-        if info.lower() not in _FENCE_CALLS or (not self._verbatim and info.lower() != "tool_code"):
-            raise NotACallError
         yield from source.run(SPACES)
         if (yield from source.take()) not in ("\n", "\r"):
+            raise NotACallError
+        self._opened = True
+        if info.lower() not in _FENCE_CALLS or (not self._verbatim and info.lower() != "tool_code"):
             raise NotACallError
         if info.lower() == "tool_code":
             body, whole = yield from source.until(re.compile(r"```"), 2)
