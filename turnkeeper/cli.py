@@ -2,7 +2,7 @@
 #
 # Whatever a person can mend ends in one sentence on standard error and exit code 1; a usage mistake in 2; Ctrl-C in 130.
 
-"""`turnkeeper`: chat, demo, turns, parse, model."""
+"""`turnkeeper`: chat, demo, turns, probe, parse, model."""
 
 from __future__ import annotations
 
@@ -77,6 +77,23 @@ def turns(turn_id: str | None, limit: int, journal: str) -> int:
     from turnkeeper.surfaces.terminal.turns import turns_command
 
     return turns_command(turn_id, limit, journal)
+
+
+@group.command()
+@click.argument("base_url", default="")
+@click.option("--key-env", default="", metavar="NAME", help="The environment variable that holds the key.")
+@click.option("--model", default="", metavar="NAME", help="The model to ask; else the first that the endpoint lists.")
+@click.option("--family", default="", metavar="NAME", help="What the endpoint speaks, such as anthropic; else by its host.")
+@click.option("--timeout", default=60.0, type=click.FloatRange(1, 3600), help="Seconds that one answer may take.")
+@click.option("--config", type=click.Path(path_type=Path), help="The configuration file; else turnkeeper.toml here.")
+def probe(base_url: str, key_env: str, model: str, family: str, timeout: float, config: Path | None) -> int:
+    """Find out what the endpoint at BASE_URL really does, and print the lines to configure it.
+
+    Without BASE_URL: the model that `chat` would take.
+    """
+    from turnkeeper.surfaces.terminal.probe import ProbeOptions, probe_command
+
+    return probe_command(ProbeOptions(base_url, key_env, model, family, timeout, config))
 
 
 @group.command()

@@ -12,7 +12,7 @@ import os
 import re
 import ssl
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -29,11 +29,12 @@ _ERROR_BYTES = 64 * 1024  # of an error answer that is read
 
 
 class HttpRequest(Struct, frozen=True):
-    """A POST. `url` without secrets: it is named in errors, but for its query."""
+    """A request. `url` without secrets: it is named in errors, but for its query."""
 
     url: str
     headers: dict[str, str]
-    body: bytes
+    body: bytes = b""
+    method: Literal["POST", "GET"] = "POST"
 
     @property
     def where(self) -> str:
@@ -129,7 +130,10 @@ class Transport:
         outside = not _LOOPBACK.match(request.url)
         session = self._sessions.get(outside) or self._start(outside)
         try:
-            response = await session.post(request.url, data=request.body, headers=request.headers, allow_redirects=False)
+            data = request.body if request.method == "POST" else None
+            response = await session.request(
+                request.method, request.url, data=data, headers=request.headers, allow_redirects=False
+            )
         except (aiohttp.ClientError, OSError, ValueError) as problem:
             raise ProviderError(network_fault(_said(problem, self._connect_timeout_s), where=request.where)) from None
         # llama.cpp announces that it keeps the connection, and closes it: the next POST on it would be lost. aiohttp gives a

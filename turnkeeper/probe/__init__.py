@@ -1,0 +1,1 @@
+"""The probe room: finds out what a model endpoint really does."""
