@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness import Bench, Watching
-from turnkeeper import ContextItem, Engine, RestartWith, Succeeded, tool
+from turnkeeper import ContextItem, Engine, Host, RestartWith, Succeeded, tool
 from turnkeeper.journal.events import Ended, MessageDelivered, PassEnded, PassStarted, ToolFinished
 from turnkeeper.testing import Answer, ScriptedProvider, call, close, cut, done, error, fail, finish, say, think
 
@@ -85,7 +86,9 @@ async def play(script: list[Answer], stop_after: int | None, second_model: bool)
     async with ScriptedProvider(models=("gpt-x", "gpt-y")) as provider:
         bench = Bench(provider)
         models = [bench.model("gpt-x"), bench.model("gpt-y")] if second_model else [bench.model("gpt-x")]
-        engine = bench.engine(look, act, note, enrich, models=models, max_passes=12)
+        late = [0.0]  # an hour, once the turn is over: then no key rests
+        host = Host(random=random.Random(7), clock=lambda: time.time() + late[0])
+        engine = bench.engine(look, act, note, enrich, models=models, host=host, max_passes=12)
         provider.play(*script)
         provider.default = say("Enough said.")
         sink = Watching()
@@ -95,6 +98,7 @@ async def play(script: list[Answer], stop_after: int | None, second_model: bool)
                 await asyncio.sleep(0)
             await engine.stop()
         result = await running
+        late[0] = 3600
         await check(bench, engine, result, sink)
         await bench.aclose()
 
@@ -123,9 +127,8 @@ async def check(bench: Bench, engine: Engine, result: object, sink: Watching) ->
     assert plain(delivered) == plain(result.text) == plain(sink.text), story
     # the channel is free, and the next request is valid and tells what people saw
     bench.provider.default = say("Next.")
-    drain = bench.engine(models=[bench.model("gpt-x")])  # with health of its own
     while bench.provider.unplayed:
-        await drain.run("drain")
+        await bench.engine(models=[bench.model("gpt-x")]).run("drain")  # each with a fresh key, for a limit would rest it
     await engine.run("and now?")
     assert [request.problems for request in bench.provider.requests if request.problems] == [], story
     told = "".join(m["content"] or "" for m in bench.messages() if m["role"] == "assistant")
