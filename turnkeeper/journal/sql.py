@@ -18,12 +18,12 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, Row, create_engine, event
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy import Connection, Engine, Row
+from sqlalchemy.exc import SQLAlchemyError
 
 from turnkeeper.errors import JournalError
 from turnkeeper.journal import statements
+from turnkeeper.journal.database import open_database, short
 from turnkeeper.journal.events import Recorded, TurnEvent, kind_of
 
 _log = logging.getLogger(__name__)
@@ -135,14 +135,14 @@ class SqlJournal:
             with self._engine.connect() as connection:
                 return set(connection.execute(statements.channels).scalars().all())
         except SQLAlchemyError as problem:
-            raise JournalError(f"The journal {self._name} can't be read: {_short(problem)}.") from None
+            raise JournalError(f"The journal {self._name} can't be read: {short(problem)}.") from None
 
     def _read(self, work: Callable[[Connection], list[Recorded]]) -> list[Recorded]:
         try:
             with self._engine.connect() as connection:
                 return work(connection)
         except SQLAlchemyError as problem:
-            raise JournalError(f"The journal {self._name} can't be read: {_short(problem)}.") from None
+            raise JournalError(f"The journal {self._name} can't be read: {short(problem)}.") from None
 
     # The writer thread
 
@@ -177,8 +177,8 @@ class SqlJournal:
         except (SQLAlchemyError, OSError) as problem:
             connection.rollback()
             if self._broken is None:
-                _log.error("The journal %s can't be written: %s.", self._name, _short(problem))
-            self._broken = _short(problem)
+                _log.error("The journal %s can't be written: %s.", self._name, short(problem))
+            self._broken = short(problem)
             return False
         self._broken = None
         return True
@@ -208,28 +208,8 @@ def open_journal(url: str, *, clean: Callable[[bytes], bytes] = bytes) -> SqlJou
     clean: takes secrets out of an event's JSON before it is stored.
     Raises JournalError, naming the file, when that can't be done.
     """
-    from turnkeeper.journal.migrate import migrate
-
-    try:
-        parsed = make_url(url)
-    except ArgumentError:
-        raise JournalError(f"The journal's address {url!r} is no database URL; one is `sqlite:///turns.db`.") from None
-    name = parsed.database or parsed.render_as_string(hide_password=True)
-    try:
-        engine = create_engine(parsed)
-        if parsed.get_backend_name() == "sqlite":
-            event.listen(engine, "connect", _prepare_sqlite)
-        migrate(engine)
-    except (SQLAlchemyError, OSError, ImportError) as problem:
-        raise JournalError(f"The journal {name} can't be opened: {_short(problem)}.") from None
-    return SqlJournal(engine, name, clean=clean)
-
-
-def _prepare_sqlite(connection: Any, _: object) -> None:
-    cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode=WAL")
-    cursor.execute("PRAGMA busy_timeout=5000")
-    cursor.close()
+    database = open_database(url)
+    return SqlJournal(database.engine, database.name, clean=clean)
 
 
 def _turn(connection: Connection, turn_id: str) -> list[Recorded]:
@@ -271,9 +251,3 @@ def _settle(future: asyncio.Future[None], error: JournalError | str | None) -> N
         future.set_exception(error)
     else:
         future.set_result(None)
-
-
-def _short(problem: Exception) -> str:
-    """The database's own words, without the statement."""
-    origin = getattr(problem, "orig", None)
-    return str(origin or problem).splitlines()[0].rstrip(".")
