@@ -2,16 +2,20 @@
 #
 # Whatever a person can mend ends in one sentence on standard error and exit code 1; a usage mistake in 2; Ctrl-C in 130.
 
-"""`turnkeeper`: chat, demo, turns, probe, parse, model."""
+"""`turnkeeper`: chat, demo, turns, keys, probe, parse, model."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 from turnkeeper.errors import TurnkeeperError
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def main() -> None:
@@ -142,3 +146,77 @@ def model_remove(name: str) -> int:
     from turnkeeper.surfaces.terminal.models import remove_command
 
     return remove_command(name)
+
+
+@group.group()
+def keys() -> None:
+    """The API keys that are kept here, encrypted."""
+
+
+def _place(command: _Command) -> _Command:
+    """The options that say where the keys are."""
+    command = click.option("--config", type=click.Path(path_type=Path), help="The configuration file.")(command)
+    return click.option("--journal", default="", metavar="URL", help="The database; else the journal's.")(command)
+
+
+@keys.command("add")
+@click.argument("provider")
+@click.option("--user", default="", metavar="NAME", help="Whose own key it is; else the server's, for everybody.")
+@click.option("--account", default="", metavar="NAME", help="Its account, where several keys share one account's limits.")
+@click.option("--from-env", default="", metavar="NAME", help="Take the key from this variable; else it is asked for.")
+@_place
+def keys_add(provider: str, user: str, account: str, from_env: str, journal: str, config: Path | None) -> int:
+    """Add a key of PROVIDER: a name such as openai, or the base URL of a server. The key is asked for, without echo."""
+    from turnkeeper.surfaces.terminal.keys import Adding, Place, add_command
+
+    return add_command(Adding(provider, user, account, from_env), Place(journal, config))
+
+
+@keys.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_place
+def keys_list(as_json: bool, journal: str, config: Path | None) -> int:
+    """List the keys: whose, the last four characters, and how they fare."""
+    from turnkeeper.surfaces.terminal.keys import Place, list_command
+
+    return list_command(Place(journal, config), as_json=as_json)
+
+
+@keys.command("test")
+@click.argument("which", default="")
+@_place
+def keys_test(which: str, journal: str, config: Path | None) -> int:
+    """Ask the providers whether the keys work: all, those of a provider, or one by its id. Spends no tokens."""
+    from turnkeeper.surfaces.terminal.keys import Place, test_command
+
+    return test_command(which, Place(journal, config))
+
+
+@keys.command("replace")
+@click.argument("key_id")
+@click.option("--from-env", default="", metavar="NAME", help="Take the key from this variable; else it is asked for.")
+@_place
+def keys_replace(key_id: str, from_env: str, journal: str, config: Path | None) -> int:
+    """Put a new key in the place of KEY_ID; its rests end."""
+    from turnkeeper.surfaces.terminal.keys import Place, replace_command
+
+    return replace_command(key_id, from_env, Place(journal, config))
+
+
+@keys.command("remove")
+@click.argument("key_id")
+@_place
+def keys_remove(key_id: str, journal: str, config: Path | None) -> int:
+    """Remove the key KEY_ID."""
+    from turnkeeper.surfaces.terminal.keys import Place, remove_command
+
+    return remove_command(key_id, Place(journal, config))
+
+
+@keys.command("rotate")
+@_place
+def keys_rotate(journal: str, config: Path | None) -> int:
+    """Seal all keys with a new master key."""
+    from turnkeeper.surfaces.terminal.keys import Place, rotate_command
+
+    return rotate_command(Place(journal, config))

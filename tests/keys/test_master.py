@@ -51,13 +51,13 @@ def test_the_environment_counts_before_the_keyring_and_the_keyring_before_the_fi
     keyring.old = b"2" * 32
     FilePlace(tmp_path / "master.key").keep_new(b"3" * 32)
     FilePlace(tmp_path / "master.key").promote()
-    found = Masters({VARIABLE: ONE}, tmp_path, keyring=keyring).all()
+    found = Masters({VARIABLE: ONE}, tmp_path, keyring=lambda: keyring).all()
     assert [key.secret[:1] for key in found] == [b"1", b"2", b"3"]
 
 
 def test_a_new_key_is_made_in_the_keyring_where_there_is_one(tmp_path: Path) -> None:
     keyring = Remembered()
-    made = Masters({}, tmp_path, keyring=keyring).current()
+    made = Masters({}, tmp_path, keyring=lambda: keyring).current()
     assert keyring.old == made.secret
     assert not list(tmp_path.iterdir())
 
@@ -172,7 +172,7 @@ def test_the_keyring_keeps_and_rotates_a_key_and_no_file_is_written(
     tmp_path: Path, system: Callable[[MemoryKeyring], None]
 ) -> None:
     system(MemoryKeyring())
-    masters = Masters({}, tmp_path, keyring=system_keyring())
+    masters = Masters({}, tmp_path, keyring=system_keyring)
     made = masters.current()
     assert masters.current().id == made.id
     new = masters.begin_rotation()
@@ -186,5 +186,5 @@ def test_a_locked_keyring_is_one_sentence_and_does_not_matter_beside_a_key_in_th
 ) -> None:
     system(_Locked())
     with pytest.raises(ConfigurationError, match="keyring can't be used: Prompt dismissed; unlock it"):
-        Masters({}, tmp_path, keyring=system_keyring()).current()
-    assert Masters({VARIABLE: ONE}, tmp_path, keyring=system_keyring()).current().secret == b"1" * 32
+        Masters({}, tmp_path, keyring=system_keyring).current()
+    assert Masters({VARIABLE: ONE}, tmp_path, keyring=system_keyring).current().secret == b"1" * 32

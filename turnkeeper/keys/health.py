@@ -64,6 +64,12 @@ class Health:
                     longest = rest
         return longest
 
+    def resting(self, key: Key, now: float) -> list[Rest]:
+        """All rests that keep `key` from being asked for some model or for all, the longest first."""
+        holders = _holders(key)
+        found = [rest for rest in self._rests.values() if rest.holder in holders and rest.until > now]
+        return sorted(found, key=lambda rest: (-rest.until, rest.model))
+
     def refused(self, key: Key, model: str, fault: Fault, now: float) -> Change:
         """Takes a refusal that came at `now`."""
         place = _resting(key, model, fault)

@@ -14,8 +14,9 @@ import binascii
 import os
 import secrets
 import stat
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Protocol
@@ -65,16 +66,26 @@ class Place(Protocol):
         ...
 
 
+def _no_keyring() -> Place | None:
+    return None
+
+
 class Masters:
     """All master keys that can be had.
 
-    env: the environment. data_folder: where the file is. keyring: the system's keyring, None where there is none.
+    env: the environment. data_folder: where the file is. keyring: gives the system's keyring, or None where there is none;
+    it is asked when a master key is first needed, for that may take a while.
     """
 
-    def __init__(self, env: Mapping[str, str], data_folder: Path, *, keyring: Place | None = None) -> None:
+    def __init__(self, env: Mapping[str, str], data_folder: Path, *, keyring: Callable[[], Place | None] = _no_keyring) -> None:
         self._env = env
+        self._keyring = keyring
         self.file = FilePlace(data_folder / FILE_NAME)
-        self._places: list[Place] = [keyring, self.file] if keyring is not None else [self.file]
+
+    @cached_property
+    def _places(self) -> list[Place]:
+        keyring = self._keyring()
+        return [self.file] if keyring is None else [keyring, self.file]
 
     def all(self) -> list[MasterKey]:
         """Every master key, the one that new keys are sealed with first. Raises ConfigurationError for a broken one."""

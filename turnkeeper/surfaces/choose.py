@@ -1,11 +1,12 @@
-# Which model answers when nobody named one: the configuration's first, then a key in the environment, then a server that
-# runs on this machine, then the embedded model. One line says which was taken, and why; one more what it can't do.
+# Which model answers when nobody named one: the configuration's first, then that of a key in the environment or kept here,
+# then a server that runs on this machine, then the embedded model. One line says which was taken, and why; one more what it
+# can't do.
 
 """Chooses the model of a chat, and serves it where it is a local one."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from msgspec.structs import replace
 
 from turnkeeper.config import Config
 from turnkeeper.errors import ConfigurationError
-from turnkeeper.providers.catalogue import family_at, known_servers
+from turnkeeper.keys.entry import Key
+from turnkeeper.providers.catalogue import family_at, known_servers, provider_at
 from turnkeeper.providers.model import Model
 
 EMBEDDED = "smollm2-135m"
@@ -43,12 +45,14 @@ class Wish(Struct, frozen=True):
 
 
 @asynccontextmanager
-async def opened(wish: Wish, config: Config, env: Mapping[str, str], data_folder: Path) -> AsyncGenerator[Chosen]:
-    """The model to chat with, ready to be asked for as long as the block lasts.
+async def opened(
+    wish: Wish, config: Config, env: Mapping[str, str], data_folder: Path, keys: Sequence[Key] = ()
+) -> AsyncGenerator[Chosen]:
+    """The model to chat with, ready to be asked for as long as the block lasts. keys: those that are kept here.
 
     Raises ConfigurationError for a model that nothing here knows, LocalModelError for a local one that can't be served.
     """
-    chosen = _named(wish, config, env)
+    chosen = _named(wish, config, env, keys)
     if chosen is None and not wish.model:
         chosen = await _running()
     if chosen is not None:
@@ -58,8 +62,8 @@ async def opened(wish: Wish, config: Config, env: Mapping[str, str], data_folder
         yield chosen
 
 
-def _named(wish: Wish, config: Config, env: Mapping[str, str]) -> Chosen | None:
-    """The model that the command line, the configuration or a key in the environment names; None where none does."""
+def _named(wish: Wish, config: Config, env: Mapping[str, str], keys: Sequence[Key]) -> Chosen | None:
+    """The model that the command line, the configuration or a key that is here names; None where none does."""
     if wish.base_url:
         if not wish.model:
             raise ConfigurationError("With --base-url, name the model too: --model NAME.")
@@ -73,17 +77,25 @@ def _named(wish: Wish, config: Config, env: Mapping[str, str]) -> Chosen | None:
     if config.models:
         first = next(iter(config.models))
         return Chosen(tuple(config.chain(first)), f"{config.models[first].name}, the first model of {config.path}")
-    return _from_environment(env)
+    return _by_key(env, keys)
 
 
-def _from_environment(env: Mapping[str, str]) -> Chosen | None:
+def _by_key(env: Mapping[str, str], keys: Sequence[Key]) -> Chosen | None:
+    """The default model of the first provider of which there is a key, in the environment or kept here."""
     for server in known_servers():
-        key = env.get(server.key_env, "").strip()
-        if key:
-            name = env.get("TURNKEEPER_MODEL", "").strip() or server.default_model
-            base_url = env.get("OPENAI_BASE_URL", "").strip() if server.key_env == "OPENAI_API_KEY" else ""
-            model = Model(server.family, name, base_url=base_url or server.base_url, keys=[key])
-            return Chosen((model,), f"{name} at {server.name}, because {server.key_env} is set")
+        provider = provider_at(server.base_url)
+        kept = [key.secret for key in keys if key.provider == provider and not key.scope]
+        given = env.get(server.key_env, "").strip()
+        if not given and not kept:
+            continue
+        name = env.get("TURNKEEPER_MODEL", "").strip() or server.default_model
+        base_url = env.get("OPENAI_BASE_URL", "").strip() if given and server.key_env == "OPENAI_API_KEY" else ""
+        if base_url and provider_at(base_url) != provider:
+            kept = []  # no key goes to another server than its own
+        secrets = [given, *kept] if given else kept
+        model = Model(server.family, name, base_url=base_url or server.base_url, keys=list(dict.fromkeys(secrets)))
+        why = f"{server.key_env} is set" if given else "a key of it is kept here (`turnkeeper keys list`)"
+        return Chosen((model,), f"{name} at {server.name}, because {why}")
     return None
 
 

@@ -6,8 +6,8 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,16 +20,22 @@ from turnkeeper.config import Config, read_config
 from turnkeeper.delivery.notices import Language
 from turnkeeper.engine import Engine, Host
 from turnkeeper.errors import ConfigurationError
+from turnkeeper.keys.entry import Key
+from turnkeeper.keys.master import Masters, system_keyring
+from turnkeeper.keys.vault import Vault
 from turnkeeper.loop.turn import Approval
 from turnkeeper.providers.local.weights import user_data_folder
 from turnkeeper.redaction import RedactingFilter, Redactor
-from turnkeeper.settings import environment
+from turnkeeper.settings import Settings, environment
 from turnkeeper.surfaces.choose import Chosen, Wish, opened
 from turnkeeper.surfaces.terminal.chat import CHANNEL, chat_live, chat_piped
 from turnkeeper.surfaces.terminal.painter import Painter, has_colour
 from turnkeeper.tools.builtin import builtin_tools
 from turnkeeper.tools.tool import Tool
 from turnkeeper.types.turn import TurnResult
+
+JOURNAL_NAME = "turns.db"
+"""The journal's file in the data folder."""
 
 _SYSTEM = (
     "You are a helpful assistant in a chat. Answer briefly and clearly. Use a tool where it helps; never invent its result."
@@ -69,34 +75,42 @@ def chat_command(options: ChatOptions) -> int:
 async def _chat(options: ChatOptions, config: Config, env: Mapping[str, str]) -> int:
     data_folder = user_data_folder(env)
     tools = _tools(options.tools)
-    async with opened(_wish(options, env), config, env, data_folder) as chosen:
-        _keep_secrets_from_logs(chosen)
-        if not options.as_json:
-            _introduce(chosen, quiet=options.once is not None)
-        settings = replace(config.settings, context_turns=0) if options.once is not None else config.settings
-        if chosen.models[0].traits.worked_examples:  # a tiny model: what it has examples of, where a word asks for it
-            tools = [tool for tool in tools if tool.options.examples]
-            settings = replace(settings, tool_mode="deliberate", exposed_turns=0)
-        engine = Engine(
-            models=chosen.models,
-            tools=tools,
-            settings=settings,
-            journal=_journal(options, config, data_folder),
-            host=Host(
+    vault = _vault(options, config, data_folder, env)
+    with closing(vault) if vault is not None else nullcontext():
+        keys = [key for _, key in await asyncio.to_thread(vault.opened)] if vault is not None else []
+        async with opened(_wish(options, env), config, env, data_folder, keys) as chosen:
+            _keep_secrets_from_logs(chosen, keys)
+            if not options.as_json:
+                _introduce(chosen, quiet=options.once is not None)
+            host = Host(
                 system_prompt=config.system_prompt or _SYSTEM,
                 approve=_ask if sys.stdin.isatty() and options.once is not None else None,
                 folders=config.folders,
-            ),
-        )
-        async with engine:
-            if options.once is not None:
-                return await _once(engine, options, cast(Language, config.language))
-            if await engine.has_context(CHANNEL):
-                click.echo("This goes on from your last conversation; /new begins a new one.")
-            if sys.stdin.isatty() and sys.stdout.isatty() and env.get("TERM", "dumb") != "dumb":
-                await chat_live(engine, _painter_maker(config))
-                return 0
-            return 0 if await chat_piped(engine, _painter_maker(config)) else 1
+                keys=vault,
+            )
+            settings, tools = _fitted(chosen, config.settings, tools, once=options.once is not None)
+            async with Engine(chosen.models, tools, settings, _journal(options, config, data_folder), host) as engine:
+                return await _talk(engine, options, config, env)
+
+
+async def _talk(engine: Engine, options: ChatOptions, config: Config, env: Mapping[str, str]) -> int:
+    if options.once is not None:
+        return await _once(engine, options, cast(Language, config.language))
+    if await engine.has_context(CHANNEL):
+        click.echo("This goes on from your last conversation; /new begins a new one.")
+    if sys.stdin.isatty() and sys.stdout.isatty() and env.get("TERM", "dumb") != "dumb":
+        await chat_live(engine, _painter_maker(config))
+        return 0
+    return 0 if await chat_piped(engine, _painter_maker(config)) else 1
+
+
+def _fitted(chosen: Chosen, settings: Settings, tools: list[Tool], *, once: bool) -> tuple[Settings, list[Tool]]:
+    """Settings and tools for the model that leads; a single question stands alone."""
+    if once:
+        settings = replace(settings, context_turns=0)
+    if chosen.models[0].traits.worked_examples:  # a tiny model: what it has examples of, where a word asks for it
+        return replace(settings, tool_mode="deliberate", exposed_turns=0), [tool for tool in tools if tool.options.examples]
+    return settings, tools
 
 
 async def _once(engine: Engine, options: ChatOptions, language: Language) -> int:
@@ -168,7 +182,20 @@ def journal_url(data_folder: Path) -> str:
         raise ConfigurationError(
             f"The data folder {data_folder} can't be made: {problem.strerror}; set TURNKEEPER_DATA or use --journal none."
         ) from None
-    return f"sqlite:///{data_folder / 'turns.db'}"
+    return f"sqlite:///{data_folder / JOURNAL_NAME}"
+
+
+def _vault(options: ChatOptions, config: Config, data_folder: Path, env: Mapping[str, str]) -> Vault | None:
+    """The keys that are kept here: in the database of the journal, which `--journal none` does not make."""
+    if options.journal not in ("", "none"):
+        url = options.journal
+    elif config.journal or options.journal != "none":
+        url = config.journal or journal_url(data_folder)
+    elif (data_folder / JOURNAL_NAME).exists():
+        url = journal_url(data_folder)
+    else:
+        return None
+    return Vault(url, Masters(env, data_folder, keyring=system_keyring))
 
 
 def _introduce(chosen: Chosen, *, quiet: bool) -> None:
@@ -193,11 +220,12 @@ async def _ask(approval: Approval) -> bool:
     return await asyncio.to_thread(click.confirm, f"Run {approval.tool}({approval.arguments})?", default=False)
 
 
-def _keep_secrets_from_logs(chosen: Chosen) -> None:
+def _keep_secrets_from_logs(chosen: Chosen, keys: Sequence[Key]) -> None:
     """S16.2a: set before anything can log, on the handler, over the formatted text."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
-    handler.addFilter(RedactingFilter(Redactor(key for model in chosen.models for key in model.keys)))
+    secrets = [key for model in chosen.models for key in model.keys] + [key.secret for key in keys]
+    handler.addFilter(RedactingFilter(Redactor(secrets)))
     logging.basicConfig(level=logging.ERROR, handlers=[handler])
 
 
