@@ -2,7 +2,7 @@
 #
 # Whatever a person can mend ends in one sentence on standard error and exit code 1; a usage mistake in 2; Ctrl-C in 130.
 
-"""`turnkeeper`: chat, demo, turns, keys, probe, parse, model."""
+"""`turnkeeper`: chat, demo, turns, usage, keys, probe, parse, model."""
 
 from __future__ import annotations
 
@@ -81,6 +81,20 @@ def turns(turn_id: str | None, limit: int, journal: str) -> int:
     from turnkeeper.surfaces.terminal.turns import turns_command
 
     return turns_command(turn_id, limit, journal)
+
+
+@group.command()
+@click.option("--days", default=7, type=click.IntRange(1, 3660), help="How many days, today included.")
+@click.option(
+    "--by", default="day", type=click.Choice(["day", "model", "user", "channel", "server", "payer"]), help="What is summed by."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--journal", default="", metavar="URL", help="The journal; else the one in the data folder.")
+def usage(days: int, by: str, as_json: bool, journal: str) -> int:
+    """Show how many tokens were used, and what they cost."""
+    from turnkeeper.surfaces.terminal.usage import usage_command
+
+    return usage_command(days, by, journal, as_json=as_json)
 
 
 @group.command()

@@ -6,19 +6,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
-import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from types import TracebackType
 
-from turnkeeper.attempts.plan import Plan, chain_of, ordered, place_of, plan_for
-from turnkeeper.attempts.server_route import Lender
-from turnkeeper.attempts.silent import Pace
-from turnkeeper.attempts.tier import Tier
+from turnkeeper.attempts.asking import Asking
 from turnkeeper.channel.conversation import Conversation
 from turnkeeper.channel.lock import ChannelLock
 from turnkeeper.channel.turn import Trigger, context_for, note_beginning, run_turn, with_attachments
@@ -26,27 +20,23 @@ from turnkeeper.delivery.delivery import Delivery
 from turnkeeper.delivery.sink import Collecting, Sink
 from turnkeeper.delivery.streaming import Streaming
 from turnkeeper.errors import ConfigurationError, JournalError, ReentrantTurnError, TurnkeeperError
+from turnkeeper.host import Host as Host
 from turnkeeper.journal.events import Admitted, ContextEnded, Ended, Recorded
 from turnkeeper.journal.folds import exchanges
 from turnkeeper.journal.journal import Journal, MemoryJournal
-from turnkeeper.keys.entry import Key, Rest
-from turnkeeper.keys.health import Change
-from turnkeeper.keys.ring import KeyRing
-from turnkeeper.keys.store import Keeper, KeyStore
+from turnkeeper.ledger.ledger import Ledger, Payer
 from turnkeeper.loop.identity import identity_key
 from turnkeeper.loop.recorder import Recorder
 from turnkeeper.loop.signals import TurnSignals
-from turnkeeper.loop.turn import READ_MORE, Approve, ToolServices, Turn
-from turnkeeper.loop.window import Weight, WindowMeasure
+from turnkeeper.loop.turn import READ_MORE, ToolServices, Turn
 from turnkeeper.providers.learned import Learned
 from turnkeeper.providers.model import Model
-from turnkeeper.providers.provider import Provider, Shared
+from turnkeeper.providers.provider import Shared
 from turnkeeper.providers.tokens import estimate_tokens
 from turnkeeper.providers.transport import Transport
 from turnkeeper.redaction import Redactor
 from turnkeeper.settings import Settings
 from turnkeeper.tools.builtin.read_more import read_more_tool
-from turnkeeper.tools.context import MemoryNotes, Notes
 from turnkeeper.tools.exposure import Exposure
 from turnkeeper.tools.results import Results
 from turnkeeper.tools.tool import Tool
@@ -58,30 +48,6 @@ from turnkeeper.types.turn import TurnResult
 _log = logging.getLogger(__name__)
 
 _held: ContextVar[frozenset[tuple[int, str]]] = ContextVar("turnkeeper_held_channels", default=frozenset())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
-    """What an application gives to its engine; all of it has a default.
-
-    system_prompt: what the model is told first.
-    approve: asks a person before a tool that demands it runs; where there is none, such tools are refused.
-    folders: where tools may read files.
-    notes: the short-term memory.
-    keys: where API keys and their health are kept; the models' own keys are used in any case.
-    opted_out: whether a user wants to be lent no models when their own keys have failed (S3.8).
-    clock: the wall clock, seconds since the epoch.
-    random: the source of ids and of other chance.
-    """
-
-    system_prompt: str = ""
-    approve: Approve | None = None
-    folders: tuple[Path, ...] = ()
-    notes: Notes = field(default_factory=MemoryNotes)
-    keys: KeyStore | None = None
-    opted_out: Callable[[str], bool] = lambda _: False
-    clock: Callable[[], float] = time.time
-    random: random.Random = field(default_factory=random.SystemRandom)
 
 
 class Engine:
@@ -107,7 +73,6 @@ class Engine:
     ) -> None:
         if not models:
             raise ConfigurationError("An engine needs at least one model.")
-        self._models = chain_of(models)
         self._settings = settings or Settings()
         self._host = host or Host()
         secrets = [secret for model in models for secret in [*model.keys, *model.headers.values()]]
@@ -122,13 +87,12 @@ class Engine:
             approve=self._host.approve,
         )
         described = "".join(spec.description + spec.parameters.decode() for spec in self._toolbox.specs)
-        self._fixed_tokens = estimate_tokens(self._host.system_prompt + described)
-        self._measures: dict[tuple[str, str], WindowMeasure] = {}
+        fixed_tokens = estimate_tokens(self._host.system_prompt + described)
         self._journal = _journal(journal, self._redactor)
+        self._ledger = Ledger(self._settings, self._journal, self._host.clock)
         self._transport = Transport()
-        self._shared = Shared(self._transport, self._settings, self._host.clock, Learned())
-        self._keeper = Keeper(self._host.keys) if self._host.keys is not None else None
-        self._tier: Tier | None = None  # made when the first turn needs it, for keys are read from a store
+        shared = Shared(self._transport, self._settings, self._host.clock, Learned())
+        self._asking = Asking(models, self._settings, self._host, shared, fixed_tokens)
         self._locks: dict[str, ChannelLock] = {}
         self._conversations: OrderedDict[str, Conversation] = OrderedDict()
         self._running: set[asyncio.Task[object]] = set()
@@ -154,7 +118,7 @@ class Engine:
         """
         files = dict(attachments or {})
         self._refuse(text, channel, files)
-        trigger = Trigger(self._new_id(), channel, user, with_attachments(text, files), files)
+        trigger = Trigger(self._new_id(), channel, user, with_attachments(text, files), files, self._host.server_of(channel))
         signals = TurnSignals()
         lock = self._lock(channel)
         if not await lock.acquire(user, signals):
@@ -223,8 +187,7 @@ class Engine:
         if waited:
             await asyncio.wait(waited, timeout=self._settings.settle_timeout + self._settings.tool_abandon_timeout)
         await self._transport.aclose()
-        if self._keeper is not None:
-            await self._keeper.aclose()
+        await self._asking.aclose()
         await self._journal.aclose()
 
     async def __aenter__(self) -> Engine:
@@ -240,10 +203,11 @@ class Engine:
         recorder = Recorder(trigger.turn_id, trigger.channel, self._journal, self._host.clock)
         exposed = self._exposure.choose(trigger.channel, trigger.text)
         note_beginning(recorder, trigger, conversation, exposed)
-        tier = self._tier or await self._open_tier()
-        plan = self._plan(trigger.user, tier)
-        leading = plan.planned[0].model if plan.planned else self._models[0]
-        context = context_for(conversation, trigger, leading, self._measure(leading), self._fixed_tokens)
+        tier = await self._asking.tier(self._redactor)
+        plan = self._asking.plan(trigger.user, tier)
+        leading = self._asking.leading(plan)
+        context = context_for(conversation, trigger, leading, self._asking.measure(leading), self._asking.fixed_tokens)
+        await self._ledger.open()
         turn = Turn(
             id=trigger.turn_id,
             channel=trigger.channel,
@@ -263,54 +227,14 @@ class Engine:
             abandoned=self._abandoned,
             fitted_to=leading,
             identity_key=self._identity_key,
+            spending=self._ledger.spending(Payer(trigger.user, trigger.channel, trigger.server)),
         )
         result = await run_turn(turn, trigger, conversation, plan, tier)
-        self._observe(leading, result, context.weight)
+        self._asking.observe(leading, result, context.weight)
         self._exposure.used(
             trigger.channel, {entry.call.name for entry in result.history if isinstance(entry.outcome, Succeeded)}
         )
         return result
-
-    async def _open_tier(self) -> Tier:
-        """Whom turns ask, and what is known of them; the keys and their health are read from the store, once."""
-        keys: list[Key] = []
-        rests: list[Rest] = []
-        if self._host.keys is not None:
-            keys, rests = await asyncio.to_thread(self._host.keys.load)
-            self._redactor.learn(key.secret for key in keys)
-        changed = self._keeper.note if self._keeper is not None else _nobody_told
-        self._tier = self._tier or Tier(
-            ring=KeyRing(keys, rests, warm_s=self._settings.prompt_cache_ttl, changed=changed),
-            pace=Pace(self._settings.silent_model_memory),
-            lender=Lender(self._settings, self._host.opted_out),
-            provider=lambda model, key: Provider(model, key, self._shared),
-            measure=self._measure,
-            fixed_tokens=self._fixed_tokens,
-            clock=self._host.clock,
-        )
-        return self._tier
-
-    def _plan(self, user: str, tier: Tier) -> Plan:
-        chance = self._host.random if self._settings.random_lead else None
-        models = ordered(self._models, tier.pace.silent(self._host.clock()), chance)
-        return plan_for(user, models, tier.ring, lend=self._settings.lend_models)
-
-    def _measure(self, model: Model) -> WindowMeasure:
-        """What is known of a model's window."""
-        measure = self._measures.get(place_of(model))
-        if measure is None:
-            measure = self._measures[place_of(model)] = WindowMeasure(model.family, model.traits.context_window)
-        return measure
-
-    def _observe(self, leading: Model, result: TurnResult, weight: Weight) -> None:
-        """What the leading model reported for the turn's first request corrects how its window is measured (S3.10a)."""
-        first = result.usage[0] if result.usage else None
-        if first is None or first.estimated or first.model != leading.name:
-            return
-        sent = weight + Weight(self._fixed_tokens)
-        cut = self._measure(leading).observe(sent, first.input + first.cache_read + first.cache_write)
-        if cut is not None:
-            _log.warning("%s: %s.", first.model, cut)
 
     async def _conversation(self, channel: str) -> Conversation:
         """The channel's conversation, from memory or else from the journal."""
@@ -330,7 +254,7 @@ class Engine:
     def _never_begun(self, trigger: Trigger) -> TurnResult:
         """A stop dropped the message while it waited: it ends on record, with a reason."""
         recorder = Recorder(trigger.turn_id, trigger.channel, self._journal, self._host.clock)
-        recorder.note(Admitted(trigger.channel, trigger.user, trigger.text))
+        recorder.note(Admitted(trigger.channel, trigger.user, trigger.text, trigger.server))
         recorder.note(Ended("stopped_by_user"))
         return TurnResult(trigger.turn_id, "stopped_by_user", "", (), (), (), (), ())
 
@@ -372,10 +296,6 @@ class Engine:
     def _new_id(self) -> str:
         """An id that sorts by time: milliseconds, then chance."""
         return f"{int(self._host.clock() * 1000):011x}{self._host.random.getrandbits(36):09x}"
-
-
-def _nobody_told(_: Change) -> None:
-    """Health that is kept in memory only."""
 
 
 def _toolbox(tools: Iterable[Tool]) -> Toolbox:

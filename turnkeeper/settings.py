@@ -61,6 +61,26 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     lend_cooldown: Annotated[float, Meta(ge=0, le=86400)] = 0.0
     # S3.8: replies lent to one user in 24 hours whose own keys have failed; 0 for any number, up to 1,000,000
     lend_quota: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    # tokens, read and written, that one turn may use; 0 for any number
+    turn_tokens: Annotated[int, Meta(ge=0)] = 0
+    # US dollars that one turn may cost; 0 for any amount
+    turn_cost: Annotated[float, Meta(ge=0)] = 0.0
+    # tokens that one user may use in a day, which begins at 00:00 UTC; 0 for any number; own keys do not count here or below
+    user_day_tokens: Annotated[int, Meta(ge=0)] = 0
+    # US dollars that one user may cost in a day; 0 for any amount
+    user_day_cost: Annotated[float, Meta(ge=0)] = 0.0
+    # tokens that may be used in one channel in a day; 0 for any number
+    channel_day_tokens: Annotated[int, Meta(ge=0)] = 0
+    # US dollars that one channel may cost in a day; 0 for any amount
+    channel_day_cost: Annotated[float, Meta(ge=0)] = 0.0
+    # tokens that may be used on one server (guild) in a day; 0 for any number
+    server_day_tokens: Annotated[int, Meta(ge=0)] = 0
+    # US dollars that one server (guild) may cost in a day; 0 for any amount
+    server_day_cost: Annotated[float, Meta(ge=0)] = 0.0
+    # tokens that all together may use in a day; 0 for any number
+    day_tokens: Annotated[int, Meta(ge=0)] = 0
+    # US dollars that all together may cost in a day; 0 for any amount
+    day_cost: Annotated[float, Meta(ge=0)] = 0.0
     # S5.1: from the request to the first progress; 1 to 3,600
     first_token_timeout: Annotated[float, Meta(gt=0, le=3600)] = 300.0
     # S5.1: the longest gap between two signs of progress; up to 3,600

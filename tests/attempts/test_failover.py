@@ -220,7 +220,7 @@ async def test_whatever_fails_wherever_the_next_one_finishes_the_reply(case: Cas
 
 def resting(engine: Engine, case: Case, bench: Bench) -> str:
     """What the failing key rests for: nothing, one model, or all."""
-    tier = engine._tier  # pyright: ignore[reportPrivateUsage]
+    tier = engine._asking._tier  # pyright: ignore[reportPrivateUsage]
     assert tier is not None
     ring: KeyRing = tier.ring
     now = tier.clock()

@@ -15,6 +15,7 @@ from turnkeeper.types.calls import Parsed, ToolCall
 from turnkeeper.types.ends import AskedCall, Completed, Empty, Failed, FollowUp, Paused, Stopped, TimedOut, ToolCalls
 from turnkeeper.types.faults import Fault
 from turnkeeper.types.outcomes import ContextItem
+from turnkeeper.types.turn import Notice
 
 LIMITS = Settings()
 CALL = ToolCalls((AskedCall(ToolCall("1", "f", "{}", Parsed({}))),))
@@ -27,6 +28,7 @@ class Row(NamedTuple):
     also: str
     state: LoopState
     stopped: bool = False
+    over: bool = False
 
 
 def ran(*tools: RanTool, **executed: object) -> LoopState:
@@ -50,6 +52,7 @@ ROWS = [
     Row("tools ran", "a tool found context", ran(SILENT, restart=ContextItem("x"), text_before=True)),
     Row("tools ran", "text came before, all tools silent", ran(SILENT, text_before=True)),
     Row("tools ran", "otherwise", ran(PLAIN, text_before=True)),
+    Row("a pass would follow", "a budget is used up", ran(PLAIN, text_before=True), over=True),
     Row("the server paused", "", LoopState(at=Paused("hi"), passes=1, texts=("hi",))),
     Row("text", "finished", LoopState(at=Completed("hi", "stop"), passes=1, texts=("hi",))),
     Row("text", "cut by the output limit", LoopState(at=Completed("hi", "length"), passes=1, texts=("hi",))),
@@ -91,11 +94,20 @@ def table() -> dict[tuple[str, str], str]:
 
 @pytest.mark.parametrize("row", ROWS, ids=[f"{row.happened}: {row.also}" for row in ROWS])
 def test_each_row_of_the_table_of_ends_is_what_the_policy_decides(row: Row) -> None:
-    assert in_words(next_step(row.state, LIMITS, stopped=row.stopped)) == table()[row.happened, row.also]
+    over = Notice("over_budget", "turn 100 tokens 0") if row.over else None
+    assert in_words(next_step(row.state, LIMITS, stopped=row.stopped, over_budget=over)) == table()[row.happened, row.also]
 
 
 def test_the_table_of_ends_has_a_test_for_each_row() -> None:
     assert set(table()) == {(row.happened, row.also) for row in ROWS}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[f"{row.happened}: {row.also}" for row in ROWS])
+def test_a_budget_refuses_only_what_would_cost(row: Row) -> None:
+    """Issue 11.8: tools that were asked for run, and an end stays as it is."""
+    free = next_step(row.state, LIMITS, stopped=row.stopped)
+    refused = next_step(row.state, LIMITS, stopped=row.stopped, over_budget=Notice("over_budget", "turn 100 tokens 0"))
+    assert isinstance(refused, Finish) if isinstance(free, StreamOnce) else refused == free
 
 
 @pytest.mark.parametrize("tool", [RanTool("f", True, follow_up=True), RanTool("f", False)], ids=["wants a follow-up", "failed"])

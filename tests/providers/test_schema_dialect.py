@@ -153,6 +153,12 @@ def positions(schema: Any, depth: int = 0) -> list[tuple[int, dict[str, Any]]]:
     return found
 
 
+def test_an_empty_description_does_not_come_and_go() -> None:
+    schema = {"description": "", "prefixItems": [{}, {"additionalProperties": {}, "$ref": "#"}]}
+    found = fit_schema(schema, GEMINI_REFUSED)
+    assert fit_schema(found, GEMINI_REFUSED) == found
+
+
 @pytest.mark.parametrize("refused", REFUSALS, ids=lambda one: f"{len(one)} refused")
 @given(schema=schemas(2))
 @settings(max_examples=150, deadline=None)

@@ -33,7 +33,7 @@ async def run_attempt(turn: Turn, tier: Tier, ask: Ask, state: LoopState, *, las
     if state.attempt > 1 or not turn.fits(model):  # else the context was made to fit, and there is no chain yet
         state = fitted(turn, state, measure, room)
     first_token_s = _first_token_s(turn, tier, ask, began, last=last)
-    attempt = Attempt(state.attempt, provider, room, tier.fixed_tokens, first_token_s)
+    attempt = Attempt(state.attempt, provider, room, tier.fixed_tokens, first_token_s, own_key=bool(ask.planned.scope))
     finished = await _run_and_mend(turn, attempt, state)
     tier.ring.belongs(key, provider.account)
     _learn(tier, ask, finished, state, began)
@@ -103,6 +103,6 @@ def _learn(tier: Tier, ask: Ask, finished: Finished, before: LoopState, began: f
         tier.ring.refused(key, model, at.fault, tier.clock())
     elif isinstance(at, TimedOut):  # S3.3: neither credit nor blame for the key
         tier.pace.timed_out(model, tier.clock())
-    elif finished.finish.end not in ("stopped_by_user", "follow_up_interrupt"):
+    elif passes and finished.finish.end not in ("stopped_by_user", "follow_up_interrupt"):
         tier.ring.succeeded(key, model, began)
-        tier.pace.answered(model, passes[0].first_token_s if passes else None)
+        tier.pace.answered(model, passes[0].first_token_s)

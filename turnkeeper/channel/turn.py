@@ -25,13 +25,14 @@ _SHARE = 0.8  # of the finaliser's time that a send in flight may take, so that 
 
 
 class Trigger(Struct, frozen=True):
-    """The message that began a turn. attachments: the files that came with it, by name."""
+    """The message that began a turn. attachments: the files that came with it, by name. server: where the channel is."""
 
     turn_id: str
     channel: str
     user: str
     text: str
     attachments: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    server: str = ""
 
 
 def with_attachments(text: str, files: Mapping[str, bytes]) -> str:
@@ -77,7 +78,7 @@ async def run_turn(
 
 def note_beginning(recorder: Recorder, trigger: Trigger, conversation: Conversation, exposed: Exposed) -> None:
     """Puts on record what is known when a turn begins."""
-    recorder.note(Admitted(trigger.channel, trigger.user, trigger.text))
+    recorder.note(Admitted(trigger.channel, trigger.user, trigger.text, trigger.server))
     for repair in conversation.repairs:
         recorder.note(Thought(f"history healed: {repair}"))
     conversation.repairs.clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from turnkeeper.types.faults import span
 from turnkeeper.types.turn import Notice, NoticeKind
 
 Language: TypeAlias = Literal["en", "ja"]
@@ -23,6 +24,7 @@ _TEXTS: dict[Language, dict[NoticeKind, str]] = {
         "flush_limit": "The reply was cut: it reached the limit of one reply.",
         "history_healed": "The stored conversation was damaged and was mended: {detail}.",
         "journal_unavailable": "The record can't be written ({detail}), so nothing new is begun.",
+        "over_budget": "{detail}",
     },
     "ja": {
         "still_working": "まだ作業中です(リクエスト{detail}回目)。/kill で止められます。",
@@ -38,6 +40,7 @@ _TEXTS: dict[Language, dict[NoticeKind, str]] = {
         "flush_limit": "1回の返信の上限に達したため、返信を途中で切りました。",
         "history_healed": "保存された会話が壊れていたため修復しました: {detail}。",
         "journal_unavailable": "記録に書き込めないため({detail})、新しい返信は始めません。",
+        "over_budget": "{detail}",
     },
 }
 _PHASES: dict[Language, dict[str, str]] = {
@@ -46,9 +49,40 @@ _PHASES: dict[Language, dict[str, str]] = {
 }
 
 
+_BUDGETS: dict[Language, dict[str, str]] = {
+    "en": {
+        "turn": "Stopped: this reply has used its budget of {amount}. What was done so far stands.",
+        "user": "Your budget of {amount} a day is used up; it is full again at 00:00 UTC, in {left}.",
+        "channel": "This channel's budget of {amount} a day is used up; it is full again at 00:00 UTC, in {left}.",
+        "server": "This server's budget of {amount} a day is used up; it is full again at 00:00 UTC, in {left}.",
+        "day": "This bot's budget of {amount} a day is used up; it is full again at 00:00 UTC, in {left}.",
+    },
+    "ja": {
+        "turn": "この返信の予算である{amount}を使い切ったため終了しました。ここまでの結果は残っています。",
+        "user": "あなたの1日の予算である{amount}を使い切りました。{left}後の 00:00 UTC に回復します。",
+        "channel": "このチャンネルの1日の予算である{amount}を使い切りました。{left}後の 00:00 UTC に回復します。",
+        "server": "このサーバーの1日の予算である{amount}を使い切りました。{left}後の 00:00 UTC に回復します。",
+        "day": "このボットの1日の予算である{amount}を使い切りました。{left}後の 00:00 UTC に回復します。",
+    },
+}
+
+
 def words(notice: Notice, language: Language = "en") -> str:
     """The notice as a sentence in `language`."""
     detail = notice.detail
     if notice.kind == "timed_out":
         detail = _PHASES[language].get(detail, "")
+    if notice.kind == "over_budget":
+        detail = _budget(detail, language)
     return _TEXTS[language][notice.kind].format(detail=detail).strip()
+
+
+def _budget(detail: str, language: Language) -> str:
+    """The sentence for a detail such as `user 1000 tokens 3600`: whose budget, how much, and seconds until it is full."""
+    scope, number, unit, seconds = detail.split()
+    tokens = f"{float(number):,.0f} tokens" if language == "en" else f"{float(number):,.0f}トークン"
+    amount = tokens if unit == "tokens" else f"${float(number):,.2f}"
+    left = span(float(seconds))
+    if language == "ja":
+        left = left.replace(" h", "時間").replace(" min", "分").replace(" s", "秒").replace(" ", "")
+    return _BUDGETS[language][scope].format(amount=amount, left=left)

@@ -17,11 +17,12 @@ from turnkeeper.types.usage import Usage
 
 
 class Admitted(Struct, frozen=True, tag=True):
-    """A message began a turn."""
+    """A message began a turn. server: the server (guild, workspace) that the channel belongs to, "" for none."""
 
     channel: str
     user: str
     text: str
+    server: str = ""
 
 
 class AttemptStarted(Struct, frozen=True, tag=True):

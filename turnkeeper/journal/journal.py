@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from turnkeeper.journal.events import Admitted, Ended, Recorded, TurnEvent
+from turnkeeper.journal.events import Admitted, Ended, Recorded, TurnEvent, kind_of
 
 
 class Journal(Protocol):
@@ -40,6 +40,10 @@ class Journal(Protocol):
         """The `Admitted` and `Ended` events of the last `limit` turns, newest turn first."""
         ...
 
+    async def since(self, at: float, kinds: Sequence[str]) -> list[Recorded]:
+        """The events of some kinds (their classes' names) from `at` on, seconds since the epoch, in order."""
+        ...
+
     async def aclose(self) -> None:
         """Stores what is left and lets go of the file."""
         ...
@@ -70,6 +74,9 @@ class MemoryJournal:
     async def latest(self, limit: int) -> list[Recorded]:
         ids = list(dict.fromkeys(one.turn_id for one in reversed(self._events) if isinstance(one.event, Admitted)))[:limit]
         return [one for turn in ids for one in self._events if one.turn_id == turn and isinstance(one.event, Admitted | Ended)]
+
+    async def since(self, at: float, kinds: Sequence[str]) -> list[Recorded]:
+        return [one for one in self._events if one.at >= at and kind_of(one.event) in kinds]
 
     async def aclose(self) -> None:
         return None

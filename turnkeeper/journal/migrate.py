@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest revision in `migrations/versions`; a test holds the two together."""
 
 

@@ -113,6 +113,10 @@ class SqlJournal:
         """The `Admitted` and `Ended` events of the last turns, newest turn first."""
         return await asyncio.to_thread(self._read, lambda connection: _latest(connection, limit))
 
+    async def since(self, at: float, kinds: Sequence[str]) -> list[Recorded]:
+        """The events of some kinds from `at` on, in order."""
+        return await asyncio.to_thread(self._read, lambda connection: _since(connection, at, list(kinds)))
+
     async def aclose(self) -> None:
         """Stores what is left, ends the writer and closes the database."""
         if self._closed:
@@ -231,6 +235,10 @@ def _latest(connection: Connection, limit: int) -> list[Recorded]:
     found = _decode(connection.execute(statements.of_turns, {"turn_ids": ids}).all()) if ids else []
     wanted = [one for one in found if kind_of(one.event) in ("Admitted", "Ended")]
     return sorted(wanted, key=lambda one: ids.index(one.turn_id))
+
+
+def _since(connection: Connection, at: float, kinds: list[str]) -> list[Recorded]:
+    return _decode(connection.execute(statements.since, {"at": at, "kinds": kinds}).all())
 
 
 def _decode(rows: Sequence[Row[Any]]) -> list[Recorded]:

@@ -31,6 +31,7 @@ events = Table(
     Index("events_of_turn", "turn_id", "id"),
     Index("events_of_channel", "channel", "kind", "id"),
     Index("events_of_kind", "kind", "id"),
+    Index("events_of_kind_by_time", "kind", "at"),
 )
 
 # One event is added.
@@ -67,4 +68,11 @@ latest_turns = (
     .where(events.c.kind == "Admitted")
     .order_by(events.c.id.desc())
     .limit(bindparam("turns", type_=Integer))
+)
+
+# The events of some kinds from a time on, oldest first.
+since = (
+    select(events)
+    .where(events.c.kind.in_(bindparam("kinds", expanding=True)), events.c.at >= bindparam("at", type_=Float))
+    .order_by(events.c.id)
 )

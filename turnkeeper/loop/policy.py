@@ -61,10 +61,20 @@ class Finish(Struct, frozen=True):
 Step: TypeAlias = StreamOnce | ExecuteTools | RestartWith | Finish
 
 
-def next_step(state: LoopState, limits: Settings, *, stopped: bool = False) -> Step:
-    """The one step that follows from `state`. `stopped`: someone asked the turn to stop."""
+def next_step(state: LoopState, limits: Settings, *, stopped: bool = False, over_budget: Notice | None = None) -> Step:
+    """The one step that follows from `state`.
+
+    stopped: someone asked the turn to stop. over_budget: what people are told where no further pass may be paid for.
+    """
     if stopped:
         return Finish("stopped_by_user")
+    step = _next_step(state, limits)
+    if over_budget is not None and isinstance(step, StreamOnce):  # a budget refuses only what would cost
+        return Finish("error", over_budget)
+    return step
+
+
+def _next_step(state: LoopState, limits: Settings) -> Step:
     match state.at:
         case Beginning(unfinished=unfinished):
             return _stream(state, limits, "carry_on" if unfinished else "answer")

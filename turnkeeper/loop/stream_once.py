@@ -80,6 +80,8 @@ async def stream_once(turn: Turn, attempt: Attempt, state: LoopState, purpose: P
     end = _end_of(turn.delivery, reading, scope, fault, shown=turn.delivery.shown[before:])
     usage = await attempt.provider.priced(_usage(reading, request))
     turn.recorder.note(_pass_ended(turn, end, usage, reading, scope))
+    if turn.spending is not None:
+        turn.spending.add(attempt.provider.model.name, usage, own_key=attempt.own_key)
     entry = PassUsage.of(attempt.provider.model.name, usage, scope.first_progress_s)
     return state.after_pass(end, entry, _thoughts(reading), carried_on=carried_on)
 

@@ -24,7 +24,8 @@ class Finished(Struct, frozen=True):
 async def run_tool_loop(turn: Turn, attempt: Attempt, state: LoopState) -> Finished:
     """Runs one attempt from `state`, which is empty or what an earlier attempt left (S4.1)."""
     while True:
-        match next_step(state, turn.settings, stopped=turn.signals.stopped):
+        over = turn.spending.refusal(own_key=attempt.own_key) if turn.spending is not None else None
+        match next_step(state, turn.settings, stopped=turn.signals.stopped, over_budget=over):
             case StreamOnce(purpose=purpose, notice=notice):
                 if notice is not None:
                     await _tell(turn, notice)

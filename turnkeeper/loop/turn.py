@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from turnkeeper.delivery.delivery import Delivery
 from turnkeeper.delivery.sink import Sink
+from turnkeeper.ledger.ledger import Spending
 from turnkeeper.loop.recorder import Recorder
 from turnkeeper.loop.signals import TurnSignals
 from turnkeeper.providers.model import Model
@@ -63,6 +64,7 @@ class Turn:
     fitted_to: the model whose window the context was fitted to.
     identity_key: what digests of calls are keyed with (S3.5a).
     exposed: names of the tools that the model is told of (S6.2).
+    spending: what the turn uses, and what it may (S15.2); None for no budgets.
     """
 
     id: str
@@ -83,6 +85,7 @@ class Turn:
     abandoned: set[asyncio.Future[object]]
     fitted_to: Model | None = None
     identity_key: bytes = b""
+    spending: Spending | None = None
 
     def fits(self, model: Model) -> bool:
         """Whether the context was made to fit this model's window."""
@@ -112,6 +115,7 @@ class Attempt:
     number: counts the turn's attempts from 1. room: tokens of the model's window that the conversation may take;
     0 where that is not known. fixed: tokens of what its requests hold besides.
     first_token_s: the longest wait for the first progress of a pass (S5.1, S3.3c); None for the setting's.
+    own_key: a user's own key is asked with.
     """
 
     number: int
@@ -119,6 +123,7 @@ class Attempt:
     room: int = 0
     fixed: int = 0
     first_token_s: float | None = None
+    own_key: bool = False
 
 
 def shown_arguments(turn: Turn, call: ToolCall, limit: int = 300) -> str:

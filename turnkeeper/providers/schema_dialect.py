@@ -77,6 +77,8 @@ class _Fitter:
             return dict(_TOO_DEEP)
         if depth and "anyOf: with others" in self._refused and _list(plain.get("anyOf")):
             plain = {"anyOf": [_joined(_without(plain, "anyOf"), branch) for branch in _list(plain["anyOf"])]}
+        if self._refused and not (isinstance(plain.get("description"), str) and plain["description"]):
+            plain.pop("description", None)  # one that says nothing would come and go as pieces are joined
         self._rewrite(plain)
         for name in self._refused:
             plain.pop(name, None)

@@ -29,6 +29,7 @@ NoticeKind: TypeAlias = Literal[
     "flush_limit",
     "history_healed",
     "journal_unavailable",
+    "over_budget",
 ]
 
 
